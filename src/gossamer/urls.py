@@ -1,0 +1,153 @@
+"""URLs as the crawl knows them: parsed by the WHATWG rules, normalised, named and hashed. Pure.
+
+A normalised URL is the one spelling under which a page is known: http or https, ASCII, without fragment,
+credentials, default port or trailing dot of the host; percent-escapes in upper case and only where they are
+needed. Two URLs are the same page exactly when their normalised forms, hence their hashes, are equal.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from enum import Enum
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, NamedTuple
+
+import ada_url
+from publicsuffixlist import PublicSuffixList
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_URL_CHARS = 2_000
+
+# Workers that would name a page or its site differently must not share a frontier: it keeps both versions.
+NORMALISER_VERSION = "1"
+SUFFIX_LIST_VERSION = version("publicsuffixlist")
+
+
+class Refusal(Enum):
+    """Why a URL cannot be part of a crawl."""
+
+    SYNTAX = "not a valid URL"
+    SCHEME = "neither http nor https"
+    CREDENTIALS = "carries a user name or password"
+    HOST = "its host name cannot exist in DNS"
+    LENGTH = f"longer than {MAX_URL_CHARS} characters"
+
+
+class Url(NamedTuple):
+    """A normalised URL with the names it goes by. A named tuple: a page yields dozens of them."""
+
+    url: str
+    url_hash: bytes  # 16 bytes: the identity of the page
+    site: str  # registrable domain or IP address: the unit of politeness
+    host: str  # scheme, name and port: the unit of robots.txt
+
+
+def normalise(url: str, base: str | None = None) -> str | Refusal:
+    """Return the one spelling of `url` (resolved against `base` if given), or why it is refused."""
+    try:
+        href = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
+    except ValueError:  # not a URL, or text that has no UTF-8 form
+        return Refusal.SYNTAX
+    href = href.partition("#")[0]
+    if not href.startswith(("https://", "http://")):
+        return Refusal.SCHEME
+    start = 8 if href[4] == "s" else 7
+    end = href.index("/", start)  # the WHATWG serialiser never leaves the path empty
+    authority, rest = href[start:end], href[end:]
+    if "@" in authority:
+        return Refusal.CREDENTIALS
+    if "." in authority:
+        name, colon, port = authority.partition(":") if authority[0] != "[" else (authority, "", "")
+        name = name.removesuffix(".")
+        if name.startswith(".") or name.endswith(".") or ".." in name:
+            return Refusal.HOST
+        authority = name + colon + port
+    if len(authority) > 63 and not _could_be_in_dns(authority):
+        return Refusal.HOST
+    if not authority:
+        return Refusal.HOST
+    if "%" in rest:
+        rest = _ESCAPE.sub(_tidy_escape, rest)
+    href = href[:start] + authority + rest
+    return href if len(href) <= MAX_URL_CHARS else Refusal.LENGTH
+
+
+def normalise_links(hrefs: Iterable[str], base: str) -> list[Url]:
+    """Return the distinct URLs that a page at `base` links to, in order of appearance; refused ones left out."""
+    found: dict[str, None] = {}
+    for href in dict.fromkeys(hrefs):  # a page repeats its hrefs: each spelling is resolved once
+        url = normalise(href, base)
+        if type(url) is str:
+            found[url] = None
+    return [identify(url) for url in found]
+
+
+def identify(url: str) -> Url:
+    """Name the page behind an already normalised URL."""
+    host = host_of(url)
+    return Url(url, hash_url(url), _site_of_host(host), host)
+
+
+def hash_url(url: str) -> bytes:
+    """Return the 128-bit identity of a normalised URL."""
+    return xxh3_128_digest(url.encode())
+
+
+def hash_site(site: str) -> int:
+    """Return the 64-bit (signed) key of a site: narrow in every table, and the same on every machine."""
+    digest = xxh3_64_intdigest(site.encode())
+    return digest - (1 << 64) if digest >> 63 else digest
+
+
+def host_of(url: str) -> str:
+    """Return scheme, name and port of a normalised URL: `https://www.example.org:8443`."""
+    return url[: url.index("/", 8)]
+
+
+def site_of(url: str) -> str:
+    """Return the site of a normalised URL: its registrable domain, or its IP address."""
+    return _site_of_host(host_of(url))
+
+
+@lru_cache(maxsize=1 << 16)
+def _site_of_host(host: str) -> str:
+    return site_of_name(name_of_host(host))
+
+
+def name_of_host(host: str) -> str:
+    """Return the bare name or address of a host: `https://[::1]:8443` gives `::1`."""
+    name = host.partition("://")[2]
+    if name.startswith("["):
+        return name[1 : name.index("]")]
+    return name.partition(":")[0]
+
+
+def site_of_name(name: str) -> str:
+    """Return the registrable domain of a host name; an address, or a name that is a suffix itself, is its own."""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return _SUFFIXES.privatesuffix(name) or name
+
+
+_SUFFIXES = PublicSuffixList()  # private suffixes included: alice.github.io is a site of its own
+
+# An escape right behind a stray `%` or `%4` stays as it is: decoding it would make a new escape out of the pieces.
+_ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-Fa-f]{2})|%[0-9A-Fa-f]{2}")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+def _tidy_escape(escape: re.Match[str]) -> str:
+    if escape[1] is not None and (byte := int(escape[1], 16)) in _UNRESERVED:
+        return chr(byte)
+    return escape[0].upper()
+
+
+def _could_be_in_dns(authority: str) -> bool:
+    name = authority.partition(":")[0]
+    return len(name) <= 253 and all(len(label) <= 63 for label in name.split("."))
