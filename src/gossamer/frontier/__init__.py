@@ -1,0 +1,132 @@
+"""The frontier: durable, shared, and the only thing workers have in common.
+
+What belongs here: the contract every engine keeps, and the engines. What does not: any decision about
+politeness or scope (the worker's), and any knowledge of pages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from types import TracebackType
+
+    from gossamer.records import (
+        Batch,
+        Claimed,
+        Completion,
+        CrawlState,
+        Gone,
+        Link,
+        Orders,
+        SiteState,
+        Stats,
+        UrlState,
+        WorkerState,
+    )
+
+
+class Frontier(Protocol):
+    """An open frontier. Each operation is one transaction: it happens whole or not at all.
+
+    Synchronous: a worker calls it from one thread of its own. The contract passes waits, never times.
+    An exception means that the result is unknown: call `reconcile` before anything else.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    # ------------------------------------------------------------------ the crawl
+
+    def resume(self, *, delay_s: float, page_limit: int | None = None) -> None:
+        """Begin or go on with the crawl under these terms. Only while no worker of an earlier start can live.
+
+        Every worker that is still listed is declared dead and recovered; the crawl clock goes on from where
+        it stood; the crawl is `RUNNING`.
+        """
+
+    def order(self, state: CrawlState) -> None:
+        """Tell all workers, with their next heartbeat, to run, pause or stop."""
+
+    def exclude(self, sites: Iterable[str]) -> None:
+        """Ask these sites for nothing more, known or not yet known; what is queued stays queued."""
+
+    def readmit(self, sites: Iterable[str]) -> None:
+        """Take an exclusion back; what was queued goes on."""
+
+    def seeds_loaded(self, digest: str) -> bool:
+        """Tell whether a seed file with this digest was loaded completely before."""
+
+    def mark_seeds_loaded(self, digest: str) -> None:
+        """Remember that a seed file with this digest was loaded completely."""
+
+    # ------------------------------------------------------------------ a worker
+
+    def join(self, label: str) -> int:
+        """Become a worker with an id that was never used before and never will be again."""
+
+    def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
+        """Show that this worker lives; hear what the operator changed."""
+
+    def add(self, links: Sequence[Link]) -> int:
+        """Accept URLs, creating their sites; return how many were new.
+
+        Idempotent. A queued URL that comes again with a smaller depth takes that depth. A free site that
+        had nothing to do becomes due when its pace allows. Large batches are split into several
+        transactions, so that other workers get through.
+        """
+
+    def claim(self, sites: int) -> Claimed | Gone:
+        """Own up to so many due sites, most overdue first, each with its next URLs by (rank, depth, arrival).
+
+        Never yields a site that is unready, owned, excluded or empty, nor a URL that waits for a retry or
+        whose host is blocked; never more than this worker's fair share of the sites with work, nor more
+        URLs than the page limit leaves. If nothing is due, says how long it is no use to ask again.
+        """
+
+    def complete(self, batch: Batch) -> Completion:
+        """Record what happened: links in, URLs settled or put back, robots rules kept, sites given back.
+
+        One transaction. A visit whose epoch no longer matches still delivers its facts (links, settled
+        URLs, robots rules) but changes no schedule.
+        """
+
+    def reconcile(self, held: Mapping[str, int]) -> tuple[str, ...]:
+        """After an unknown result: give back what this worker owns but does not hold, at a full delay.
+
+        `held` maps site to epoch. Returns the held sites that are no longer owned, to be dropped.
+        """
+
+    def recover(self, worker: int) -> int:
+        """Declare a worker dead, for good, and free its sites with one full delay from now; return how many."""
+
+    # ------------------------------------------------------------------ reads
+
+    def known(self, site: str, url_hash: bytes) -> bool:
+        """Tell whether this URL was ever accepted."""
+
+    def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
+        """Return where a URL stands, or None if it was never accepted."""
+
+    def find_site(self, site: str) -> SiteState | None:
+        """Return where a site stands, or None if it is not known."""
+
+    def workers(self) -> list[WorkerState]:
+        """Return all workers that ever joined, oldest first."""
+
+    def stats(self) -> Stats:
+        """Return the frontier's figures, without scanning anything that grows with the crawl."""
+
+    def drained(self) -> bool:
+        """Tell whether, in one snapshot, no URL is left to settle: nothing queued, deferred or in hand."""
+
+
+def urls_per_claim(delay_s: float) -> int:
+    """Return how many URLs of a site one claim delivers: about a minute's worth, so that nobody sits on a site."""
+    if delay_s < 0.1:
+        return 50
+    return min(10, 1 + int(60 / delay_s))

@@ -1,0 +1,45 @@
+"""Links this worker has already committed: a cache in front of `add`, never the truth."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gossamer.records import Link
+
+
+class RecentLinks:
+    """The hashes last committed, with the depth they were committed at. Exact: a false positive would lose a URL.
+
+    A link is left out only if the very same URL is known to be in the frontier at no greater depth.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Remember at most so many links; the oldest are forgotten first."""
+        self._most = most
+        self._depths: dict[bytes, int] = {}
+
+    def unknown(self, links: Iterable[Link]) -> list[Link]:
+        """Return the links that have to be asked about. Seeds always are: they also mark their site."""
+        depths = self._depths
+        return [
+            link for link in links
+            if link.seeded or (depth := depths.get(link.url_hash)) is None or depth > link.depth
+        ]  # fmt: skip
+
+    def remember(self, links: Sequence[Link]) -> None:
+        """Note links whose transaction has committed."""
+        depths = self._depths
+        for link in links:
+            depth = depths.pop(link.url_hash, link.depth)  # moves to the young end
+            depths[link.url_hash] = min(depth, link.depth)
+        if (excess := len(depths) - self._most) > 0:
+            for oldest in list(islice(depths, excess)):
+                del depths[oldest]
+
+    def clear(self) -> None:
+        """Forget everything: after an error nobody knows what was committed."""
+        self._depths.clear()

@@ -1,0 +1,234 @@
+"""One SQLite file: opening it, bringing its schema up to date, and transactions that wait their turn."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+import os
+import sqlite3
+import time
+from contextlib import contextmanager
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from gossamer import metrics
+from gossamer.errors import GossamerError
+from gossamer.frontier.statements import read_statements
+from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.frontier.clock import Clock
+
+OLDEST_SQLITE = (3, 33, 0)  # UPDATE … FROM
+NETWORK_FILE_SYSTEMS = frozenset({
+    "9p", "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "lustre",
+    "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",
+})  # fmt: skip
+
+_FOLDER = resources.files("gossamer.frontier.sqlite")
+SQL = read_statements(_FOLDER / "queries.sql")
+
+
+class Crawl:
+    """The crawl's row inside one transaction: its terms, the time, and counters that are saved at the end."""
+
+    def __init__(self, row: sqlite3.Row, boot_s: float) -> None:
+        """Read the clock by the row: `now_ms` is never ahead of crawl time, `wait_from_ms` never behind it."""
+        offset_ms = row["clock_offset_ms"]
+        self._boot_ms = boot_s * 1000
+        self._saved_ms: int = row["clock_ms"]
+        self.now_ms: int = max(self._saved_ms, math.floor(self._boot_ms) + offset_ms)
+        self.wait_from_ms: int = max(self._saved_ms, math.ceil(self._boot_ms) + offset_ms)
+        self.state: str = row["state"]
+        self.delay_ms: int = row["delay_ms"]
+        self.page_limit: int | None = row["page_limit"]
+        self.exclusions: int = row["exclusions"]
+        self.next_seq: int = row["next_seq"]
+        self.sites: int = row["sites"]
+        self.sites_with_work: int = row["sites_with_work"]
+        self.known: int = row["known"]
+        self.done: int = row["done"]
+        self.pages: int = row["pages"]
+        self.given_up: int = row["given_up"]
+        self.in_hand: int = row["in_hand"]
+
+    def restart_clock(self) -> int:
+        """Go on from the time that was last saved: the clock stood still while the crawl did. Return the offset."""
+        self.now_ms = self.wait_from_ms = self._saved_ms
+        return self._saved_ms - math.ceil(self._boot_ms)
+
+    def after_ms(self, wait_s: float) -> int:
+        """Return the crawl time that is surely not reached before `wait_s` has passed."""
+        return self.wait_from_ms + math.ceil(max(0.0, wait_s) * 1000)
+
+    def wait_s(self, at_ms: int) -> float:
+        """Return how long until a crawl time is surely reached."""
+        return max(0, at_ms - self.now_ms) / 1000
+
+    @property
+    def pages_left(self) -> int | None:
+        """What the page limit leaves to hand out."""
+        return None if self.page_limit is None else max(0, self.page_limit - self.pages - self.in_hand)
+
+
+class Database:
+    """A connection to the frontier's file."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Open the file, creating or upgrading it as needed."""
+        self._clock = clock
+        refuse_network_file_system(path)
+        self._gate = Gate(path)
+        try:
+            self.connection = sqlite3.connect(
+                path, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+            self.connection.row_factory = sqlite3.Row
+            self._configure()
+            with self._gate:
+                migrate(self.connection, path)
+        except sqlite3.DatabaseError as error:
+            self._gate.close()
+            raise GossamerError(f"{path} cannot be opened as a frontier: {error}.") from error
+        self._refuse_other_names(path)
+
+    def _configure(self) -> None:
+        if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+            needed = ".".join(map(str, OLDEST_SQLITE))
+            raise GossamerError(
+                f"Gossamer needs SQLite {needed} or newer and this Python brings {sqlite3.sqlite_version}: "
+                "use a newer Python."
+            )
+        for setting in (
+            "busy_timeout = 10000",  # for outsiders such as a sqlite3 shell; our own writers wait at the gate
+            "journal_mode = WAL",
+            "synchronous = FULL",  # a commit is on the disk before anyone acts on it
+            "journal_size_limit = 67108864",
+            "cache_size = -65536",
+            "temp_store = MEMORY",
+        ):
+            self.connection.execute(f"PRAGMA {setting}")
+        self.connection.execute(SQL["create_stage"])
+
+    def _refuse_other_names(self, path: Path) -> None:
+        row = self.connection.execute(SQL["crawl"]).fetchone()
+        for what, theirs, ours in (
+            ("URL normaliser", row["normaliser"], NORMALISER_VERSION),
+            ("public suffix list", row["suffix_list"], SUFFIX_LIST_VERSION),
+        ):
+            if theirs != ours:
+                self.close()
+                raise GossamerError(
+                    f"{path} was made with {what} {theirs} and this Gossamer has {ours}, which would name sites "
+                    f"or pages differently: install the version it was made with, or start a new crawl."
+                )
+
+    @contextmanager
+    def transaction(self, operation: str) -> Iterator[Crawl]:
+        """Run one write transaction: all of it is committed and synced, or nothing has happened."""
+        asked = time.perf_counter()
+        with self._gate:
+            self.connection.execute(SQL["begin"])
+            began = time.perf_counter()
+            try:
+                crawl = self._crawl()
+                yield crawl
+                self.connection.execute(SQL["save_crawl"], {
+                    "clock_ms": crawl.now_ms, "next_seq": crawl.next_seq, "sites": crawl.sites,
+                    "sites_with_work": crawl.sites_with_work, "known": crawl.known, "done": crawl.done,
+                    "pages": crawl.pages, "given_up": crawl.given_up, "in_hand": crawl.in_hand,
+                })  # fmt: skip
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+            ended = time.perf_counter()
+        metrics.FRONTIER_LOCK_WAIT_SECONDS.labels(operation).observe(began - asked)
+        metrics.FRONTIER_OPERATION_SECONDS.labels(operation).observe(ended - began)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Crawl]:
+        """Read several things as of one instant; writes nothing and waits for nobody."""
+        self.connection.execute("BEGIN")
+        try:
+            yield self._crawl()
+        finally:
+            self.connection.execute("COMMIT")
+
+    def _crawl(self) -> Crawl:
+        row = self.connection.execute(SQL["crawl"]).fetchone()
+        return Crawl(row, self._clock())
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+        self._gate.close()
+
+
+class Gate:
+    """Lets one writer in at a time, and keeps one that comes back at once from overtaking those who wait.
+
+    Whoever holds `next` is first in line for `door`. SQLite's own busy handler polls with growing sleeps,
+    so that a process that writes without pause can starve all others.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Use two lock files beside the database."""
+        self._next = os.open(f"{path}-next", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._door = os.open(f"{path}-door", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def __enter__(self) -> None:
+        fcntl.flock(self._next, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._door, fcntl.LOCK_EX)
+        finally:
+            fcntl.flock(self._next, fcntl.LOCK_UN)
+
+    def __exit__(self, *_: object) -> None:
+        fcntl.flock(self._door, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Let go of the lock files."""
+        os.close(self._next)
+        os.close(self._door)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the schema up to date: numbered scripts, each in a transaction of its own, each run once."""
+    scripts = sorted((f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(scripts):
+        raise GossamerError(f"{path} was written by a newer Gossamer: upgrade this one to go on with it.")
+    for number, script in enumerate(scripts[version:], start=version + 1):
+        connection.executescript(
+            f"BEGIN IMMEDIATE;\n{script.read_text(encoding='utf-8')}\nPRAGMA user_version = {number};\nCOMMIT;"
+        )
+    connection.execute(
+        "INSERT INTO crawl (only_row, normaliser, suffix_list) VALUES (1, ?, ?) ON CONFLICT DO NOTHING",
+        (NORMALISER_VERSION, SUFFIX_LIST_VERSION),
+    )
+
+
+def refuse_network_file_system(path: Path) -> None:
+    """Refuse a folder whose locks and syncs other machines share, where the system tells (Linux)."""
+    folder = path.resolve().parent
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
+            lines = mounts.read().splitlines()
+    except OSError:
+        return
+    best, kind = "", ""
+    for line in lines:
+        fields, _, tail = line.partition(" - ")
+        mounted_on = fields.split()[4].replace("\\040", " ")
+        if folder.is_relative_to(mounted_on) and len(mounted_on) >= len(best):
+            best, kind = mounted_on, tail.split()[0]
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise GossamerError(
+            f"{folder} lies on a network file system ({kind}), where SQLite is not safe: choose a local folder "
+            "for the crawl's data."
+        )

@@ -1,0 +1,234 @@
+-- Every statement the SQLite engine runs on a crawl. Each runs inside one BEGIN IMMEDIATE transaction, so
+-- nobody else writes between two of them; that is what makes check-then-act right here without row locks.
+
+-- name: begin
+-- IMMEDIATE: a deferred transaction that reads first and then writes fails when another wrote in between.
+BEGIN IMMEDIATE
+
+-- name: crawl
+SELECT normaliser, suffix_list, state, delay_ms, page_limit, clock_ms, clock_offset_ms, exclusions, next_seq,
+       sites, sites_with_work, known, done, pages, given_up, in_hand
+FROM crawl
+
+-- name: save_crawl
+-- The clock is saved with whatever was written by it: after a crash it goes on from no later than the crash.
+UPDATE crawl SET clock_ms = :clock_ms, next_seq = :next_seq, sites = :sites, sites_with_work = :sites_with_work,
+                 known = :known, done = :done, pages = :pages, given_up = :given_up, in_hand = :in_hand
+
+-- name: resume
+UPDATE crawl SET state = 'running', delay_ms = :delay_ms, page_limit = :page_limit,
+                 clock_offset_ms = :clock_offset_ms
+
+-- name: order
+UPDATE crawl SET state = :state
+
+-- ---------------------------------------------------------------- add
+
+-- name: create_stage
+CREATE TEMP TABLE stage (
+    seq INTEGER PRIMARY KEY, site_id INTEGER, url_hash BLOB, site TEXT, url TEXT, depth INTEGER, rank INTEGER,
+    seeded INTEGER, hops INTEGER, via BLOB, kind INTEGER, fresh INTEGER NOT NULL DEFAULT 0)
+
+-- name: clear_stage
+DELETE FROM temp.stage
+
+-- name: stage_link
+INSERT INTO temp.stage (seq, site_id, url_hash, site, url, depth, rank, seeded, hops, via, kind)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: add_sites
+-- A site row exists before its first URL: there is always something to own. New sites are due at once.
+INSERT INTO site (site_id, name, paced_at, ready_at, excluded)
+SELECT site_id, min(site), :now_ms, :now_ms, min(site) IN (SELECT site FROM exclusion)
+FROM temp.stage
+WHERE NOT EXISTS (SELECT 1 FROM site s WHERE s.site_id = stage.site_id)
+GROUP BY site_id
+
+-- name: mark_seeded
+UPDATE site SET seeded = 1 WHERE seeded = 0 AND site_id IN (SELECT site_id FROM temp.stage WHERE seeded)
+
+-- name: add_seen
+-- In key order: neighbouring pages of the tree are touched once. The same URL twice in a batch keeps the
+-- first arrival; a queued URL that comes again closer to a seed takes the smaller depth.
+INSERT INTO seen (site_id, url_hash, seq, depth)
+SELECT site_id, url_hash, seq, depth FROM temp.stage WHERE true ORDER BY site_id, url_hash, seq
+ON CONFLICT (site_id, url_hash) DO UPDATE SET depth = excluded.depth
+    WHERE excluded.depth < seen.depth AND seen.outcome IS NULL
+
+-- name: mark_fresh
+-- A staged link is new exactly if the row in `seen` carries its own arrival number.
+UPDATE temp.stage SET fresh = 1
+WHERE seq = (SELECT seen.seq FROM seen WHERE seen.site_id = stage.site_id AND seen.url_hash = stage.url_hash)
+
+-- name: add_queue
+INSERT INTO queue (seq, site_id, rank, depth, hops, kind, url_hash, via, url)
+SELECT seq, site_id, rank, depth, hops, kind, url_hash, via, url FROM temp.stage WHERE fresh ORDER BY seq
+
+-- name: lower_depths
+-- Rare: run only when add_seen changed more rows than were new.
+UPDATE queue SET depth = lower.depth
+FROM (SELECT DISTINCT seen.seq, seen.depth FROM temp.stage CROSS JOIN seen USING (site_id, url_hash)) AS lower
+WHERE queue.seq = lower.seq AND queue.depth > lower.depth
+
+-- name: wake_idle_sites
+-- No wake-up can be lost: whoever puts a site to rest looks at the queue in a transaction of its own,
+-- which comes wholly before or wholly after this one.
+UPDATE site SET has_work = 1, ready_at = paced_at
+WHERE has_work = 0 AND site_id IN (SELECT site_id FROM temp.stage WHERE fresh)
+
+-- name: advance_deferred_sites
+-- A free site that only waited for deferred URLs now has an eligible one.
+UPDATE site SET ready_at = paced_at
+WHERE ready_at > paced_at AND site_id IN (SELECT site_id FROM temp.stage WHERE fresh)
+
+-- ---------------------------------------------------------------- claim
+
+-- name: due_sites
+-- Walks the partial index site_ready from its head.
+SELECT site_id, name, epoch, max(delay_ms, :delay_ms) AS delay_ms, seeded
+FROM site
+WHERE owner IS NULL AND has_work = 1 AND excluded = 0 AND ready_at <= :now_ms
+ORDER BY ready_at LIMIT :sites
+
+-- name: wake_deferred
+-- Retries and formerly blocked URLs whose time has come rejoin the order; a bounded number at a time.
+UPDATE queue SET not_before = 0
+WHERE seq IN (SELECT seq FROM queue WHERE site_id = :site_id AND not_before > 0 AND not_before <= :now_ms
+              ORDER BY not_before, rank, depth, seq LIMIT :at_most)
+
+-- name: next_urls
+SELECT q.url, q.url_hash, q.host, q.depth, q.rank, q.hops, q.tries, q.kind,
+       h.name, h.rules, h.expires_at, h.failures, h.failing_since, h.blocked_until
+FROM queue q LEFT JOIN host h ON h.site_id = q.site_id AND h.name = q.host
+WHERE q.site_id = :site_id AND q.not_before = 0
+ORDER BY q.rank, q.depth, q.seq LIMIT :urls
+
+-- name: defer_blocked
+-- A blocked host's URLs leave the order until the block ends; a bounded number at a time.
+UPDATE queue SET not_before = :blocked_until
+WHERE seq IN (SELECT seq FROM queue WHERE site_id = :site_id AND not_before = 0 AND host = :host
+              ORDER BY rank, depth, seq LIMIT :at_most)
+
+-- name: own_site
+UPDATE site SET owner = :worker, epoch = :epoch, in_hand = :urls WHERE site_id = :site_id
+
+-- name: first_queued
+-- The head of queue_order tells all: no row: nothing queued; 0: something eligible; else when the first one wakes.
+SELECT not_before FROM queue WHERE site_id = :site_id ORDER BY not_before LIMIT 1
+
+-- name: rest_site
+UPDATE site SET has_work = :has_work, ready_at = :ready_at WHERE site_id = :site_id
+
+-- name: next_ready
+SELECT min(ready_at) FROM site WHERE owner IS NULL AND has_work = 1 AND excluded = 0
+
+-- name: count_owned
+SELECT count(*) FROM site WHERE owner = :worker
+
+-- name: count_live_workers
+SELECT count(*) FROM worker WHERE gone = 0
+
+-- ---------------------------------------------------------------- complete
+
+-- name: visited_site
+SELECT owner, epoch, in_hand FROM site WHERE site_id = :site_id
+
+-- name: settle_seen
+UPDATE seen SET outcome = :outcome WHERE site_id = :site_id AND url_hash = :url_hash AND outcome IS NULL
+
+-- name: settle_queue
+DELETE FROM queue
+WHERE seq = (SELECT seq FROM seen WHERE site_id = :site_id AND url_hash = :url_hash)
+
+-- name: count_given_up
+INSERT INTO given_up (reason, urls) VALUES (:reason, :urls)
+ON CONFLICT (reason) DO UPDATE SET urls = urls + excluded.urls
+
+-- name: retry_later
+UPDATE queue SET not_before = :not_before, tries = tries + :counted
+WHERE seq = (SELECT seq FROM seen WHERE site_id = :site_id AND url_hash = :url_hash)
+
+-- name: keep_host
+INSERT INTO host (site_id, name, rules, expires_at, failures, failing_since, blocked_until)
+VALUES (:site_id, :name, :rules, :expires_at, :failures, :failing_since, :blocked_until)
+ON CONFLICT (site_id, name) DO UPDATE SET rules = excluded.rules, expires_at = excluded.expires_at,
+    failures = excluded.failures, failing_since = excluded.failing_since, blocked_until = excluded.blocked_until
+
+-- name: use_reserved
+UPDATE site SET in_hand = :urls WHERE site_id = :site_id
+
+-- name: release_site
+UPDATE site SET owner = NULL, in_hand = 0, delay_ms = :delay_ms, paced_at = :paced_at, has_work = :has_work,
+                ready_at = :ready_at
+WHERE site_id = :site_id
+
+-- ---------------------------------------------------------------- workers
+
+-- name: join
+INSERT INTO worker (label) VALUES (:label)
+
+-- name: beat
+UPDATE worker SET beats = beats + 1, figures = :figures WHERE worker = :worker AND gone = 0
+
+-- name: is_gone
+SELECT gone FROM worker WHERE worker = :worker
+
+-- name: declare_gone
+UPDATE worker SET gone = 1 WHERE worker = :worker AND gone = 0
+
+-- name: owned_sites
+SELECT site_id, name, epoch, in_hand, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms
+FROM site WHERE owner = :worker LIMIT :at_most
+
+-- name: workers
+SELECT worker, label, beats, gone, figures, (SELECT count(*) FROM site WHERE owner = worker) AS sites
+FROM worker ORDER BY worker
+
+-- ---------------------------------------------------------------- operator
+
+-- name: exclude_site
+UPDATE site SET excluded = 1 WHERE site_id = :site_id
+
+-- name: readmit_site
+UPDATE site SET excluded = 0 WHERE site_id = :site_id
+
+-- name: add_exclusion
+INSERT INTO exclusion (site) VALUES (:site) ON CONFLICT DO NOTHING
+
+-- name: remove_exclusion
+DELETE FROM exclusion WHERE site = :site
+
+-- name: count_exclusion_change
+UPDATE crawl SET exclusions = exclusions + 1
+
+-- name: exclusions
+SELECT site FROM exclusion
+
+-- name: seeds_loaded
+SELECT 1 FROM seeds_loaded WHERE digest = :digest
+
+-- name: mark_seeds_loaded
+INSERT INTO seeds_loaded (digest) VALUES (:digest) ON CONFLICT DO NOTHING
+
+-- ---------------------------------------------------------------- reads
+
+-- name: find_seen
+SELECT seen.depth, seen.outcome, site.owner, q.rank, q.tries, q.via, q.not_before
+FROM seen JOIN site USING (site_id) LEFT JOIN queue q USING (seq)
+WHERE seen.site_id = :site_id AND seen.url_hash = :url_hash
+
+-- name: find_site
+SELECT name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded,
+       (SELECT count(*) FROM queue WHERE queue.site_id = site.site_id) AS queued
+FROM site WHERE site_id = :site_id
+
+-- name: given_up
+SELECT reason, urls FROM given_up
+
+-- name: sites_in_hand
+SELECT count(*) FROM site WHERE owner IS NOT NULL
+
+-- name: any_unsettled
+-- The two partial indexes hold every site with something to settle, excluded ones apart.
+SELECT EXISTS (SELECT 1 FROM site WHERE owner IS NULL AND has_work = 1 AND excluded = 0)
+    OR EXISTS (SELECT 1 FROM site WHERE owner IS NOT NULL)
