@@ -1,0 +1,35 @@
+# Everything one does to work on Gossamer. Needs Python 3.11 or newer; the first target run makes .venv.
+PYTHON := .venv/bin/python
+ARGS ?=
+# Test processes. Two keep the heavier tests (servers, processes) from starving each other on small machines.
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check lint format bench lock
+
+help:  ## List these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup:  ## Make or refresh .venv, with the tools for working on Gossamer
+	@./gossamer --dev
+
+test: setup  ## Run the tests: make test ARGS="-k urls"
+	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+check: lint test  ## Everything a change must pass: lint, then test
+
+lint: setup  ## Formatting, lint, types, who imports whom
+	$(PYTHON) -m ruff format --check
+	$(PYTHON) -m ruff check
+	$(PYTHON) -m mypy
+	$(PYTHON) .venv/bin/lint-imports
+
+format: setup  ## Format the code and mend what can be mended mechanically
+	$(PYTHON) -m ruff check --fix
+	$(PYTHON) -m ruff format
+
+bench: setup  ## Run the benchmarks: make bench ARGS="--help"
+	$(PYTHON) -m bench $(ARGS)
+
+lock:  ## Write the lock files anew from pyproject.toml: make lock ARGS="--upgrade" for newer versions
+	$${GOSSAMER_PYTHON:-python3} tools/lock.py $(ARGS)

@@ -1,0 +1,13 @@
+"""What all tests share: how Hypothesis searches."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# The same examples every time, so that a red test is red because of the change; `explore` looks for new ones:
+# HYPOTHESIS_PROFILE=explore make test
+settings.register_profile("ci", derandomize=True, deadline=None, database=None)
+settings.register_profile("explore", deadline=None, max_examples=1_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -1,0 +1,182 @@
+"""The frame around the commands: help, mistakes, interruptions, and what a start costs."""
+
+from __future__ import annotations
+
+import json
+import platform
+import signal
+import sqlite3
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import gossamer.cli
+from gossamer import __version__
+from gossamer.cli import SUMMARIES, run
+from gossamer.errors import GossamerError
+from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GOSSAMER = [sys.executable, "-m", "gossamer"]
+
+
+def all_commands() -> list[list[str]]:
+    """Every command and subcommand, as one would type it."""
+
+    def walk(command: click.Command, path: list[str]) -> Iterator[list[str]]:
+        yield path
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                found = command.get_command(context, name)
+                assert found is not None, name
+                yield from walk(found, [*path, name])
+
+    return list(walk(gossamer.cli.gossamer, []))
+
+
+@pytest.mark.parametrize("path", all_commands(), ids=" ".join)
+def test_every_command_explains_itself_with_an_example(
+    path: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*path, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(" ".join(["Usage: gossamer", *path]))
+    assert "Example" in shown
+    assert " ".join(["  gossamer", *path]) in shown
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_the_list_of_commands_says_what_each_command_says_of_itself(name: str) -> None:
+    command = gossamer.cli.gossamer.get_command(click.Context(gossamer.cli.gossamer), name)
+    assert command is not None
+    assert command.name == name
+    assert command.get_short_help_str(limit=100) == SUMMARIES[name]
+
+
+def test_every_option_says_what_it_does() -> None:
+    for path in all_commands():
+        command: click.Command = gossamer.cli.gossamer
+        for name in path:
+            assert isinstance(command, click.Group)
+            command = command.get_command(click.Context(command), name) or pytest.fail(name)
+        silent = [o.name for o in command.params if isinstance(o, click.Option) and not o.help]
+        assert not silent, f"{' '.join(path)}: {silent}"
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 0
+    assert "Commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["versoin"], "no such command versoin; did you mean gossamer version?"),
+        (["qqqqq"], "no such command qqqqq; see gossamer --help"),
+        (["version", "--jsn"], "no such option --jsn; did you mean gossamer version --json?"),
+        # (["check", "ulr"], "no such command ulr; did you mean gossamer check url?"),
+        (["version", "now"], "got unexpected extra argument (now); see gossamer version --help"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_answered_in_one_sentence(
+    arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert capsys.readouterr() == ("", f"gossamer: {sentence}\n")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command `fail` that raises what its argument names."""
+
+    @click.command()
+    @click.argument("what")
+    def command(what: str) -> None:
+        raise {"mistake": GossamerError("do this instead"), "bug": KeyError("bug")}[what]
+
+    monkeypatch.setitem(sys.modules, "gossamer.cli.fail", type(sys)("fail"))
+    monkeypatch.setattr(sys.modules["gossamer.cli.fail"], "command", command, raising=False)
+    monkeypatch.setitem(SUMMARIES, "fail", "Fail.")
+
+
+@pytest.mark.usefixtures("failing")
+def test_an_operators_mistake_is_its_message_and_a_bug_is_a_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["fail", "mistake"]) == 2
+    assert capsys.readouterr() == ("", "gossamer: do this instead\n")
+    with pytest.raises(KeyError, match="bug"):
+        run(["fail", "bug"])
+
+
+def test_ctrl_c_ends_silently_with_130() -> None:
+    program = (
+        "import sys, click, gossamer.cli as cli\n"
+        "command = click.Command('wait', callback=lambda: (print('waiting', flush=True), sys.stdin.read()))\n"
+        "sys.modules['gossamer.cli.wait'] = type(sys)('wait')\n"
+        "sys.modules['gossamer.cli.wait'].command = command\n"
+        "cli.SUMMARIES['wait'] = 'Wait.'\n"
+        "sys.exit(cli.run(['wait']))\n"
+    )
+    waiting = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert waiting.stdout is not None
+    assert waiting.stdout.readline() == b"waiting\n"
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.communicate() == (b"", b"")
+    assert waiting.returncode == 130
+
+
+def test_a_reader_that_has_gone_is_no_reason_to_complain() -> None:
+    for arguments in (["--help"], ["version"]):
+        program = subprocess.Popen([*GOSSAMER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert program.stdout is not None
+        program.stdout.close()
+        assert program.stderr is not None
+        assert program.stderr.read() == b""
+        program.stderr.close()
+        assert program.wait() == 141
+
+
+def test_version_prints_what_must_agree_among_workers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["version", "--json"]) == 0
+    versions = json.loads(capsys.readouterr().out)
+    assert versions == {
+        "gossamer": __version__,
+        "python": platform.python_version(),
+        "sqlite": sqlite3.sqlite_version,
+        "normaliser": NORMALISER_VERSION,
+        "suffix_list": SUFFIX_LIST_VERSION,
+    }
+    assert run(["version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rsplit(maxsplit=1)[1] for line in lines] == list(versions.values())
+
+
+def test_help_and_version_load_no_command_that_was_not_asked_for() -> None:
+    program = (
+        "import sys; from gossamer.cli import run; run(sys.argv[1:]);"
+        "print(*(name for name in sys.modules if name.startswith('gossamer')))"
+    )
+    for arguments, loaded in (
+        (["--help"], {"gossamer", "gossamer.cli", "gossamer.errors"}),
+        (
+            ["version"],
+            {"gossamer", "gossamer.cli", "gossamer.errors", "gossamer.cli.version", "gossamer.urls"},
+        ),
+    ):
+        command = [sys.executable, "-c", program, *arguments]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert set(said.splitlines()[-1].split()) == loaded
+
+
+def test_the_command_works_with_clicks_own_runner() -> None:
+    assert CliRunner().invoke(gossamer.cli.gossamer, ["--version"]).output == f"gossamer {__version__}\n"
