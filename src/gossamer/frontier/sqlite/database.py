@@ -199,7 +199,9 @@ class Gate:
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the schema up to date: numbered scripts, each in a transaction of its own, each run once."""
-    scripts = sorted((f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    scripts = sorted(
+        (f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name
+    )
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(scripts):
         raise GossamerError(f"{path} was written by a newer Gossamer: upgrade this one to go on with it.")

@@ -380,7 +380,9 @@ class SqliteFrontier:
             self._put_back(crawl, site_id, visit)
             if visit.release:
                 own_delay_ms = math.ceil(visit.release.own_delay_s * 1000)
-                self._release(crawl, site_id, site["in_hand"], crawl.after_ms(visit.release.wait_s), own_delay_ms)
+                self._release(
+                    crawl, site_id, site["in_hand"], crawl.after_ms(visit.release.wait_s), own_delay_ms
+                )
         return mine
 
     def _settle(self, crawl: Crawl, site_id: int, visit: Visit) -> None:

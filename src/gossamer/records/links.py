@@ -1,4 +1,4 @@
-"""The values that cross stages. Nothing here acts; every value is immutable.
+"""What crosses between workers and the frontier: links, claims, outcomes, figures.
 
 Times are Unix seconds (`…_at`) and only ever describe; whatever schedules is a *wait* in seconds (`…_s`),
 because no two machines agree on what time it is.
@@ -14,23 +14,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gossamer.records.reasons import Reason
+
 
 class Kind(IntEnum):
     """What a queued URL is expected to hold."""
 
     PAGE = 0
     SITEMAP = 1
-
-
-class Reason(StrEnum):
-    """Why a URL was given up. The text is what tables, logs and `explain` show."""
-
-    EXCLUDED = "excluded"
-    OUT_OF_SCOPE = "out_of_scope"
-    ROBOTS_DISALLOWED = "robots_disallowed"
-    ROBOTS_UNREACHABLE = "robots_unreachable"
-    UNREACHABLE = "unreachable"
-    HTTP_ERROR = "http_error"
 
 
 class Link(NamedTuple):

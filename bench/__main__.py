@@ -1,0 +1,24 @@
+"""`python -m bench [name …]`: run the named benchmarks, or all of them in their short form."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+NAMES = ("frontier", "simweb")
+
+
+def main() -> None:
+    """Run what was asked for."""
+    if len(sys.argv) > 1:
+        name, *arguments = sys.argv[1:]
+        if name not in NAMES:
+            sys.exit(f"there is no benchmark {name}: choose one of {', '.join(NAMES)}")
+        importlib.import_module(f"bench.{name}").main(arguments)
+    else:
+        for name in NAMES:
+            print(f"== {name}", flush=True)
+            importlib.import_module(f"bench.{name}").main([])
+
+
+main()

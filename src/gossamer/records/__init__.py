@@ -1,0 +1,45 @@
+"""The values that cross stages. Nothing here acts; every value is immutable."""
+
+from gossamer.records.links import (
+    GONE,
+    Batch,
+    Claim,
+    Claimed,
+    Completion,
+    CrawlState,
+    Done,
+    GivenUp,
+    Gone,
+    HostState,
+    Kind,
+    Link,
+    Orders,
+    Outcome,
+    QueuedUrl,
+    Release,
+    Retry,
+    SiteState,
+    Stats,
+    UrlState,
+    UrlStatus,
+    Visit,
+    WorkerState,
+)
+from gossamer.records.pages import (
+    Failed,
+    Fetched,
+    PageRow,
+    ParsedPage,
+    ParseFailed,
+    RequestKind,
+    RequestRow,
+    Truncation,
+)
+from gossamer.records.reasons import Reason
+
+__all__ = [
+    "GONE", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched", "GivenUp",
+    "Gone", "HostState", "Kind", "Link", "Orders", "Outcome", "PageRow", "ParseFailed", "ParsedPage",
+    "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "SiteState", "Stats", "Truncation",
+    "UrlState", "UrlStatus", "Visit", "WorkerState",
+]  # fmt: skip

@@ -1,0 +1,132 @@
+"""What crosses between fetching, parsing and storing: a page on its way to the disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.records.reasons import Reason
+    from gossamer.urls import Url
+
+
+class RequestKind(StrEnum):
+    """What a request was for."""
+
+    PAGE = "page"
+    ROBOTS = "robots"
+    SITEMAP = "sitemap"
+
+
+class Truncation(StrEnum):
+    """Why a body is incomplete, in the words of WARC-Truncated."""
+
+    LENGTH = "length"  # cut at our cap
+    TIME = "time"  # cut at our time limit
+    DISCONNECT = "disconnect"  # the server stopped short of what it announced
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What a server answered to one request, as it came: nothing decoded, nothing guessed."""
+
+    url: str
+    status: int
+    head: bytes  # status line and headers of the final answer, up to and with the empty line
+    body: bytes  # as sent, still content-encoded; only chunking is undone
+    truncated: Truncation | None = None
+    type_refused: bool = False  # the content type is not wanted: cut off after the headers
+    address: str  # the address that answered, without port
+    request_head: bytes  # exactly what we sent
+    started_at: float  # Unix seconds
+    duration_s: float  # from start to last byte
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A request that got no usable answer."""
+
+    url: str
+    reason: Reason
+    detail: str = ""  # one line for the log
+    address: str = ""
+    started_at: float  # Unix seconds
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedPage:
+    """What was found in a page, and its archive records, ready to append."""
+
+    charset: str
+    title: str
+    text: str  # the main text
+    lang: str  # as the page declares it; empty if it does not
+    links: Sequence[Url]  # to follow, distinct, in order; empty if the page says nofollow
+    links_nofollow: int  # left out because of rel=nofollow
+    canonical: str  # normalised; empty if none
+    refresh: str  # target of a meta refresh, normalised; empty if none
+    noindex: bool
+    nofollow: bool
+    signals: str  # consent signals as found, `name=value` joined by newlines
+    content_hash: bytes  # 16 bytes, of the inflated body
+    body_bytes: int  # inflated
+    truncated: bool  # inflating stopped at the cap
+    archive: bytes  # the request and response records, one gzip member each; empty if not archived
+    response_offset: int  # where in `archive` the response record begins
+    payload_digest: str  # `sha1:…` in base 32, as in the record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseFailed:
+    """A page that could not be read; the fetch stands, the page is given up."""
+
+    reason: Reason
+    detail: str = ""
+
+
+class RequestRow(NamedTuple):
+    """One line of the crawl log: every request, robots.txt and failures included. The `requests` table."""
+
+    url_hash: bytes
+    url: str
+    site: str
+    kind: str
+    started_at: float  # Unix seconds
+    ended_at: float
+    status: int  # 0 if there was no answer
+    reason: str  # empty if there was one
+    bytes: int  # of the body as sent
+    address: str
+    robots: str  # `allowed`, `unchecked` (robots.txt itself)
+    attempt: int  # 1 for the first
+    worker: str
+
+
+class PageRow(NamedTuple):
+    """One stored page. The `pages` table."""
+
+    url_hash: bytes
+    url: str
+    site: str
+    depth: int
+    fetched_at: float  # Unix seconds
+    status: int
+    content_type: str
+    charset: str
+    lang: str
+    title: str
+    text: str
+    links: int  # followed
+    content_hash: bytes
+    canonical: str
+    signals: str
+    truncated: bool
+    body_bytes: int
+    payload_digest: str
+    warc_file: str  # name in the warc folder; empty if not archived
+    warc_offset: int  # of the response record
+    warc_length: int

@@ -1,0 +1,47 @@
+"""Every way in which a URL can fail to become a page, by name. The names are what tables, logs and `explain` show."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why a request failed, or why a URL was given up."""
+
+    # Never asked for
+    EXCLUDED = "excluded"
+    OUT_OF_SCOPE = "out_of_scope"
+    ROBOTS_DISALLOWED = "robots_disallowed"
+    ROBOTS_UNREACHABLE = "robots_unreachable"  # robots.txt failed for so long that we stopped waiting
+    ADDRESS_REFUSED = "address_refused"  # the name leads to an address that is not public
+
+    # No answer
+    NO_SUCH_NAME = "no_such_name"
+    DNS_FAILED = "dns_failed"  # the name server did not tell
+    CONNECT_REFUSED = "connect_refused"
+    CONNECT_TIMEOUT = "connect_timeout"
+    CONNECT_FAILED = "connect_failed"
+    TLS_FAILED = "tls_failed"
+
+    # A broken answer
+    TIMEOUT = "timeout"  # connected, but not finished in time
+    TOO_SLOW = "too_slow"  # below the lowest speed for too long
+    CONNECTION_LOST = "connection_lost"
+    BAD_RESPONSE = "bad_response"  # not HTTP as we know it
+    HEADERS_TOO_LARGE = "headers_too_large"
+
+    # An answer that yields no page
+    HTTP_ERROR = "http_error"  # a status that says no, for good or after all tries
+    TYPE_REFUSED = "type_refused"  # a content type nobody asked for
+    BAD_REDIRECT = "bad_redirect"  # no target, or one that cannot be crawled
+    TOO_MANY_REDIRECTS = "too_many_redirects"
+
+    # A page that could not be read
+    BAD_ENCODING = "bad_encoding"  # its content encoding is broken or unknown
+    PARSE_DEADLINE = "parse_deadline"
+    PARSE_MEMORY = "parse_memory"
+    PARSE_CRASHED = "parse_crashed"
+
+    # Ours
+    CANCELLED = "cancelled"  # we stopped while it was under way; it is asked for again
+    INTERNAL_ERROR = "internal_error"  # a bug of ours, with a traceback in the log

@@ -1,0 +1,167 @@
+"""Adding links: idempotent, in order, never a wake-up lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+from typing import TYPE_CHECKING
+
+from gossamer.records import Claimed, Done, Retry, UrlStatus
+from tests.frontier.samples import claim, complete, link, links, names, paths, wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gossamer.frontier import Frontier
+    from gossamer.records import Link
+    from tests.frontier.labs import Lab
+
+
+def test_the_same_batch_twice_adds_nothing(lab: Lab) -> None:
+    frontier = lab.open()
+    batch = links("a.test", 5) + links("b.test", 3)
+    assert frontier.add(batch) == 8
+    assert frontier.add(batch) == 0
+    assert lab.open().add(batch) == 0, "not even through another connection, which remembers nothing"
+    assert frontier.stats().known == 8
+
+
+def test_a_link_that_stands_twice_in_a_batch_counts_once(lab: Lab) -> None:
+    frontier = lab.open()
+    assert frontier.add([link("a.test/x", 3), link("a.test/x", 1), link("a.test/x", 2)]) == 1
+    found = frontier.find_url(*_key("a.test/x"))
+    assert found is not None
+    assert found.depth == 1
+    assert frontier.stats().queued == 1
+
+
+def test_no_links_is_not_a_mistake(lab: Lab) -> None:
+    assert lab.open().add([]) == 0
+
+
+def test_a_settled_url_is_not_queued_again(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/x")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, wait_s=0)
+    assert frontier.add([link("a.test/x", 0)]) == 0
+    assert lab.open().add([link("a.test/x", 0)]) == 0
+    lab.advance(1000)
+    assert not claim(frontier)
+    assert frontier.drained()
+
+
+def test_a_queued_url_takes_a_smaller_depth(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/near", 2), link("a.test/far", 5)])
+    assert frontier.add([link("a.test/far", 1)]) == 0
+    (owned,) = claim(frontier)
+    assert [(url.url, url.depth) for url in owned.urls] == [("https://a.test/far", 1)]
+    found = frontier.find_url(*_key("a.test/far"))
+    assert found is not None
+    assert found.depth == 1
+
+
+def test_a_queued_url_keeps_its_depth_when_it_comes_again_from_farther(lab: Lab) -> None:
+    frontier = lab.open()
+    frontier.add([link("a.test/x", 1)])
+    frontier.add([link("a.test/x", 4)])
+    lab.open().add([link("a.test/x", 4)])
+    found = frontier.find_url(*_key("a.test/x"))
+    assert found is not None
+    assert found.depth == 1
+
+
+def test_a_url_in_hand_takes_a_smaller_depth_and_is_still_settled(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/x", 5)])
+    (owned,) = claim(frontier)
+    frontier.add([link("a.test/x", 1)])
+    complete(frontier, owned)
+    found = frontier.find_url(*_key("a.test/x"))
+    assert found is not None
+    assert found.status is UrlStatus.DONE
+    assert frontier.drained()
+
+
+def test_a_site_that_had_nothing_to_do_wakes_when_its_pace_allows(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, wait_s=70)
+    assert wait(frontier) is None
+    frontier.add([link("a.test/2")])
+    assert wait(frontier) == 70
+    lab.advance(70)
+    assert names(claim(frontier)) == ["a.test"]
+
+
+def test_a_site_that_waits_for_a_retry_is_due_for_a_new_link(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, Retry(wait_s=3600), wait_s=70)
+    assert wait(frontier) == 3600
+    frontier.add([link("a.test/2")])
+    assert wait(frontier) == 70
+    lab.advance(70)
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["a.test/2"]
+
+
+def test_links_to_a_site_in_hand_are_there_when_it_is_released(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1")])
+    (owned,) = claim(frontier)
+    frontier.add([link("a.test/2")])
+    assert wait(frontier) is None, "it is owned, so it is not claimed twice"
+    complete(frontier, owned, wait_s=70)
+    lab.advance(70)
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["a.test/2"]
+
+
+def test_a_seed_marks_its_site_whether_or_not_it_was_known(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1"), link("b.test/1")])
+    frontier.add([link("a.test/1", 0, seeded=True), link("c.test/1", 0, seeded=True)])
+    assert {one.site: one.seeded for one in claim(frontier)} == {
+        "a.test": True,
+        "b.test": False,
+        "c.test": True,
+    }
+
+
+def test_more_links_than_fit_one_transaction_all_arrive(lab: Lab) -> None:
+    frontier = lab.open()
+    assert frontier.add([link(f"s{n % 70}.test/{n}") for n in range(7_000)]) == 7_000
+    assert frontier.stats().queued == 7_000
+    assert frontier.stats().sites == 70
+
+
+def test_two_processes_that_add_the_same_links_at_once_add_each_once(new_lab: Callable[..., Lab]) -> None:
+    lab = new_lab(real_time=True)
+    batch = [link(f"s{n % 40}.test/{n}") for n in range(3_000)]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        counts = [pool.apply_async(_add, (lab.opener(), batch)) for _ in range(2)]
+        assert sum(count.get(timeout=60) for count in counts) == 3_000
+    frontier = lab.open()
+    assert frontier.stats().known == frontier.stats().queued == 3_000
+    worker, _ = lab.join()
+    seen = []
+    while not worker.drained():
+        claimed = worker.claim(100)
+        assert isinstance(claimed, Claimed)
+        for one in claimed.claims:
+            seen += paths(one)
+            complete(worker, one, Done(), wait_s=0)
+    assert len(seen) == len(set(seen)) == 3_000
+
+
+def _add(opener: Callable[[], Frontier], batch: list[Link]) -> int:
+    with opener() as frontier:
+        return frontier.add(batch)
+
+
+def _key(url: str) -> tuple[str, bytes]:
+    one = link(url)
+    return one.site, one.url_hash

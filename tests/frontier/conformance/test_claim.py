@@ -1,0 +1,240 @@
+"""Claiming: only what may be fetched, in the right order, and an honest answer when nothing may."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.frontier import urls_per_claim
+from gossamer.records import Claimed, GivenUp, HostState, Reason, Retry
+from tests.frontier.samples import claim, complete, link, links, names, paths, wait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.frontier.labs import Lab
+
+
+def test_an_empty_frontier_has_nothing_to_wait_for(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    assert frontier.claim(10) == Claimed(claims=(), wait_s=None)
+
+
+def test_a_claim_brings_the_site_its_epoch_its_delay_and_its_urls(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    page = link("www.a.test/x", 3, rank=2, via=b"v" * 16)
+    frontier.add([page])
+    (owned,) = claim(frontier)
+    assert (owned.site, owned.epoch, owned.delay_s, owned.seeded, owned.hosts) == (
+        "a.test",
+        1,
+        70.0,
+        False,
+        {},
+    )
+    (url,) = owned.urls
+    assert (url.url, url.url_hash, url.host) == (page.url, page.url_hash, "https://www.a.test")
+    assert (url.depth, url.rank, url.hops, url.tries, url.kind) == (3, 2, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://a.test:8080/", "https://a.test:8443/x/y?z=/", "http://[::1]/", "http://h/"]
+)
+def test_the_host_of_a_claimed_url_is_scheme_name_and_port(lab: Lab, url: str) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link(url)])
+    (owned,) = claim(frontier)
+    assert owned.urls[0].host == link(url).host
+
+
+def test_a_site_is_claimed_no_earlier_than_its_wait_and_then_at_once(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 3))
+    (owned,) = claim(frontier)
+    complete(frontier, owned, wait_s=70)
+    assert wait(frontier) == 70
+    lab.advance(69.999)
+    assert wait(frontier) == pytest.approx(0.001)
+    lab.advance(0.001)
+    assert names(claim(frontier)) == ["a.test"]
+
+
+def test_a_site_in_hand_is_not_claimed_again(lab: Lab) -> None:
+    mine, _ = lab.join()
+    other, _ = lab.join()
+    mine.add(links("a.test", 3))
+    assert claim(mine)
+    lab.advance(10_000)
+    assert wait(mine) is None
+    assert wait(other) is None
+
+
+def test_an_emptied_site_is_not_claimed(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, GivenUp(reason=Reason.CONNECT_REFUSED), wait_s=0)
+    assert wait(frontier) is None
+
+
+def test_a_url_that_waits_for_a_retry_is_passed_over(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1"), link("a.test/2")])
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["a.test/1"]
+    complete(frontier, owned, Retry(wait_s=600), wait_s=70)
+    lab.advance(70)
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["a.test/2"]
+    complete(frontier, owned, wait_s=70)
+    assert wait(frontier) == 530
+    lab.advance(530)
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["a.test/1"]
+
+
+def test_a_retry_that_woke_up_comes_back_in_its_old_place(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1"), link("a.test/2"), link("a.test/3")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, Retry(wait_s=60), wait_s=70)
+    lab.advance(70)
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["a.test/1"]
+
+
+def test_urls_of_a_blocked_host_wait_while_other_hosts_of_the_site_go_on(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([*(link(f"www.a.test/{n}", 1) for n in range(30)), link("a.test/free", 2)])
+    (owned,) = claim(frontier)
+    blocked = HostState(host="https://www.a.test", failures=1, failing_since=5.0, blocked_s=600)
+    complete(frontier, owned, Retry(wait_s=0, counted=False), hosts=[blocked], wait_s=70)
+    lab.advance(70)
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["a.test/free"]
+    complete(frontier, owned, wait_s=70)
+    lab.advance(70)
+    until = wait(frontier)
+    assert until is not None
+    assert 0 < until <= 600 - 140
+    lab.advance(600 - 140 - 0.001)
+    assert wait(frontier) == pytest.approx(0.001)
+    lab.advance(0.001)
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["www.a.test/0"]
+    assert owned.hosts["https://www.a.test"].failures == 1
+    assert owned.hosts["https://www.a.test"].failing_since == 5.0
+
+
+def test_a_link_that_arrives_for_a_blocked_host_waits_too(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, hosts=[HostState(host="https://a.test", blocked_s=600)], wait_s=70)
+    frontier.add([link("a.test/2")])
+    lab.advance(599)
+    assert wait(frontier) == 1
+    lab.advance(1)
+    assert names(claim(frontier)) == ["a.test"]
+
+
+def test_a_very_long_queue_of_a_blocked_host_hides_no_other_host(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([*(link(f"www.a.test/{n}", 1) for n in range(10_000)), link("a.test/free", 2)])
+    (owned,) = claim(frontier)
+    blocked = HostState(host="https://www.a.test", blocked_s=600)
+    complete(frontier, owned, Retry(wait_s=0, counted=False), hosts=[blocked], wait_s=0)
+    for _ in range(10):
+        lab.advance(0.01)
+        if claims := claim(frontier):
+            break
+    assert paths(claims[0]) == ["a.test/free"]
+
+
+def test_a_block_that_is_lifted_frees_the_urls_that_come_after(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1"), link("www.a.test/2")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, hosts=[HostState(host="https://www.a.test", blocked_s=600)], wait_s=0)
+    assert wait(frontier) == 600
+    lab.advance(600)
+    (owned,) = claim(frontier)
+    rules = HostState(host="https://www.a.test", rules="Allow: /", expires_at=9.0)
+    complete(frontier, owned, hosts=[rules], wait_s=0)
+    frontier.add([link("www.a.test/3")])
+    (owned,) = claim(frontier)
+    assert owned.hosts == {"https://www.a.test": rules}
+
+
+def test_sites_come_in_the_order_in_which_they_fell_due(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 9) + links("b.test", 9) + links("c.test", 9))
+    by_site = {one.site: one for one in claim(frontier)}
+    for site, wait_s in (("b.test", 30), ("c.test", 10), ("a.test", 20)):
+        complete(frontier, by_site[site], wait_s=wait_s)
+    lab.advance(15)
+    frontier.add([link("d.test/new")])
+    lab.advance(100)
+    assert names(claim(frontier, 2)) == ["c.test", "d.test"]
+    assert names(claim(frontier, 2)) == ["a.test", "b.test"]
+
+
+def test_a_sites_urls_come_by_rank_then_depth_then_arrival(new_lab: Callable[..., Lab]) -> None:
+    lab = new_lab(delay_s=1)
+    frontier, _ = lab.join()
+    frontier.add([
+        link("a.test/5", 4), link("a.test/3", 2), link("a.test/4", 2), link("a.test/6", 0, rank=1),
+        link("a.test/1", 9, rank=-1), link("a.test/2", 1),
+    ])  # fmt: skip
+    (owned,) = claim(frontier)
+    assert paths(owned) == [f"a.test/{n}" for n in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "urls"), [(70, 1), (61, 1), (60, 2), (20, 4), (6, 10), (0.1, 10), (0.05, 50), (0, 50)]
+)
+def test_a_claim_brings_about_a_minutes_worth_of_urls(
+    new_lab: Callable[..., Lab], delay_s: float, urls: int
+) -> None:
+    assert urls_per_claim(delay_s) == urls
+    lab = new_lab(delay_s=delay_s)
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 60))
+    (owned,) = claim(frontier)
+    assert len(owned.urls) == urls
+
+
+def test_a_site_with_a_longer_delay_of_its_own_keeps_it(new_lab: Callable[..., Lab]) -> None:
+    lab = new_lab(delay_s=1)
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 60))
+    (owned,) = claim(frontier)
+    complete(frontier, owned, wait_s=30, own_delay_s=30)
+    lab.advance(30)
+    (owned,) = claim(frontier)
+    assert (owned.delay_s, len(owned.urls)) == (30, 3)
+
+
+def test_a_claim_takes_no_more_sites_than_asked_for(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link(f"s{n}.test/") for n in range(20)])
+    assert len(claim(frontier, 7)) == 7
+    assert frontier.stats().sites_in_hand == 7
+
+
+def test_no_worker_takes_more_than_its_fair_share(lab: Lab) -> None:
+    greedy, _ = lab.join()
+    modest, _ = lab.join()
+    greedy.add([link(f"s{n}.test/") for n in range(9)])
+    assert len(claim(greedy, 100)) == 5
+    assert wait(greedy), "it is no use to ask again at once"
+    assert len(claim(modest, 100)) == 4
+
+
+def test_a_dead_workers_share_goes_to_the_living(lab: Lab) -> None:
+    mine, _ = lab.join()
+    _, dead = lab.join()
+    mine.add([link(f"s{n}.test/") for n in range(10)])
+    mine.recover(dead)
+    assert len(claim(mine, 100)) == 10

@@ -1,0 +1,117 @@
+"""Where a frontier is put to the test: one lab per engine, all with the same handles.
+
+The conformance suite knows only `Lab` and `Frontier`. A new engine is one more class here and one more entry in
+`LABS`; no test changes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from gossamer.frontier.clock import boot_seconds
+from gossamer.frontier.sqlite import SqliteFrontier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gossamer.frontier import Frontier
+
+DELAY_S = 70.0
+
+
+class Lab(Protocol):
+    """A frontier, its clock, and ways to hurt it."""
+
+    def open(self) -> Frontier:
+        """Open the frontier without being a worker."""
+
+    def join(self) -> tuple[Frontier, int]:
+        """Open the frontier as a new worker."""
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass for everyone."""
+
+    def reboot(self, *, uptime_s: float) -> None:
+        """Restart the machine: all handles are lost, the boot clock begins anew."""
+
+    def crash(self, worker: int, operation: Callable[[Frontier], object], *, step: int) -> bool:
+        """Run an operation as this worker in a process that is killed after so many steps; tell if it was."""
+
+    def opener(self) -> Callable[[], Frontier]:
+        """Return a picklable function that opens this frontier on the real clock, in any process."""
+
+
+class ManualClock:
+    """A boot clock that moves only when told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 5_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class SqliteLab:
+    """A frontier in a SQLite file of its own."""
+
+    def __init__(self, folder: Path, *, real_time: bool = False) -> None:
+        self.path = folder / "frontier.sqlite"
+        self.clock = ManualClock()
+        self._clock = boot_seconds if real_time else self.clock
+        self._handles: list[SqliteFrontier] = []
+
+    def open(self) -> SqliteFrontier:
+        handle = SqliteFrontier(self.path, clock=self._clock)
+        self._handles.append(handle)
+        return handle
+
+    def join(self) -> tuple[SqliteFrontier, int]:
+        handle = self.open()
+        return handle, handle.join("test")
+
+    def advance(self, seconds: float) -> None:
+        self.clock.now_s += seconds
+
+    def reboot(self, *, uptime_s: float) -> None:
+        self.close()
+        self.clock.now_s = uptime_s
+
+    def crash(self, worker: int, operation: Callable[[Frontier], object], *, step: int) -> bool:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # the child never touches the parent's threads
+            child = os.fork()
+        if child == 0:
+            frontier = SqliteFrontier(self.path, clock=self._clock)
+            frontier._worker = worker
+            steps = 0
+
+            def count(_: str) -> None:
+                nonlocal steps
+                steps += 1
+                if steps > step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+            frontier._database.connection.set_trace_callback(count)
+            operation(frontier)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) or status == 0
+        return os.WIFSIGNALED(status)
+
+    def opener(self) -> Callable[[], SqliteFrontier]:
+        return partial(SqliteFrontier, self.path)
+
+    def close(self) -> None:
+        for handle in self._handles:
+            handle._database.close()
+        self._handles.clear()
+
+
+LABS: dict[str, Callable[..., SqliteLab]] = {"sqlite": SqliteLab}
