@@ -1,46 +1,74 @@
-"""Every metric Gossamer counts, declared in one place; counted where outcomes pass."""
+"""Every metric Gossamer keeps, declared in this one place and counted where things pass.
+
+Names are `gossamer_<part>_<what>_<unit>`; a label has few values, all known beforehand. Labels by site or URL
+would grow with the web, so there are none.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-REGISTRY = CollectorRegistry()
+if TYPE_CHECKING:
+    from prometheus_client.samples import Sample
 
-_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+REGISTRY = CollectorRegistry()  # our own: the library's default one carries figures of its own
 
+_DATABASE_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+# Operations are those of the frontier's contract: add, claim, complete, heartbeat, recover, ...
 FRONTIER_OPERATION_SECONDS = Histogram(
     "gossamer_frontier_operation_seconds",
     "Time a frontier transaction took, from its begin to its commit",
     ["operation"],
+    buckets=_DATABASE_SECONDS,
     registry=REGISTRY,
-    buckets=_SECONDS,
 )
 FRONTIER_LOCK_WAIT_SECONDS = Histogram(
     "gossamer_frontier_lock_wait_seconds",
     "Time a frontier transaction waited for others before it began",
     ["operation"],
+    buckets=_DATABASE_SECONDS,
     registry=REGISTRY,
-    buckets=_SECONDS,
 )
 FRONTIER_LINKS_TOTAL = Counter(
-    "gossamer_frontier_links_total", "Links offered to the frontier", ["result"], registry=REGISTRY
+    "gossamer_frontier_links_total",
+    "Links offered to the frontier, by result: new or known",
+    ["result"],
+    registry=REGISTRY,
 )
 FRONTIER_CLAIMED_SITES_TOTAL = Counter(
-    "gossamer_frontier_claimed_sites_total", "Sites claimed", registry=REGISTRY
+    "gossamer_frontier_claimed_sites_total",
+    "Sites that came with claims",
+    registry=REGISTRY,
 )
 FRONTIER_CLAIMED_URLS_TOTAL = Counter(
-    "gossamer_frontier_claimed_urls_total", "URLs handed out with claims", registry=REGISTRY
+    "gossamer_frontier_claimed_urls_total",
+    "URLs that came with claimed sites",
+    registry=REGISTRY,
 )
 FRONTIER_OUTCOMES_TOTAL = Counter(
-    "gossamer_frontier_outcomes_total", "URLs settled or put back", ["outcome"], registry=REGISTRY
+    "gossamer_frontier_outcomes_total",
+    "URLs that were completed, by outcome",
+    ["outcome"],
+    registry=REGISTRY,
 )
 
 
 def snapshot() -> dict[str, float]:
-    """Return the current figures, flat and ready for JSON: what a heartbeat carries."""
+    """Return all figures so far, flat and ready for JSON: what a heartbeat carries.
+
+    A histogram is told by its sum and its count; its buckets are for whoever reads the registry itself.
+    """
     return {
-        sample.name + ("{" + ",".join(f"{k}={v}" for k, v in sample.labels.items()) + "}" if sample.labels else ""): sample.value
+        _name(sample): sample.value
         for metric in REGISTRY.collect()
         for sample in metric.samples
         if not sample.name.endswith(("_bucket", "_created"))
     }
+
+
+def _name(sample: Sample) -> str:
+    labels = ",".join(f"{label}={value}" for label, value in sample.labels.items())
+    return f"{sample.name}{{{labels}}}" if labels else sample.name

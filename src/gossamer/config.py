@@ -1,0 +1,272 @@
+"""Settings, gathered from defaults, `crawl.toml`, the environment and flags; the later of these wins.
+
+A group of settings is a frozen dataclass that stands beside the code it governs. Its fields are the settings:
+the type says what may be given, the metadata what it is for (`help`) and its bounds (`minimum`, `maximum`);
+what a type cannot say, `__post_init__` refuses with a ValueError. The unit at the end of a field's name is no
+part of the setting's name: `delay_s` is the setting `delay`, given as `--delay`, `GOSSAMER_DELAY` or in the
+file as `delay = 70` or `delay = "2m"`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+import tomllib
+from dataclasses import dataclass
+from decimal import Decimal
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from gossamer.errors import GossamerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PREFIX = "GOSSAMER_"
+_NOT_SETTINGS = re.compile("GOSSAMER_(PYTHON|TEST_.*)")  # read by the launcher and by the tests
+
+_UNITS = {
+    "_s": {"": 1, "ms": Decimal("0.001"), "s": 1, "m": 60, "h": 3_600, "d": 86_400},
+    "_bytes": {"": 1, "b": 1}
+    | {f"{letter}b": 1000**power for power, letter in enumerate("kmgt", 1)}
+    | {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
+}
+_EXPECTED = {"_s": "a duration such as 70, 1.5 or 2m", "_bytes": "a size such as 500000, 64MB or 1GiB"}
+_QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*")
+_WORDS = {
+    "true": True,
+    "yes": True,
+    "on": True,
+    "1": True,
+    "false": False,
+    "no": False,
+    "off": False,
+    "0": False,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """One field of one section, and the name it goes by."""
+
+    key: str
+    section: str
+    field: dataclasses.Field[Any]
+    kind: Any  # its type, without the `| None`
+    unit: str  # "_s", "_bytes" or ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Values as they were given, and how to name one in a message."""
+
+    given: Mapping[str, object]
+    spell: Callable[[str], str]
+    place: Callable[[str], str] = lambda _key: ""
+
+
+def gather(
+    sections: Mapping[str, type[Any]],
+    *,
+    file: Path | None,
+    environment: Mapping[str, str],
+    flags: Mapping[str, object],
+) -> dict[str, Any]:
+    """Return an instance of each section. A flag that is None or () was not given.
+
+    Every value is checked, also one that another overrides; the message says where a wrong one came from.
+    """
+    known = _declared(sections)
+    values: dict[str, object] = {}
+    for source in (_from_file(file), _from_environment(environment), _from_flags(flags)):
+        for key, value in source.given.items():
+            if key not in known:
+                nearest = get_close_matches(key, known, n=1, cutoff=0)[0]
+                raise GossamerError(
+                    f"{source.spell(key)}{source.place(key)} is not a setting; "
+                    f"did you mean {source.spell(nearest)}?"
+                )
+            try:
+                values[key] = _convert(known[key], value)
+            except ValueError as expected:
+                raise GossamerError(
+                    f"{source.spell(key)}{source.place(key)} must be {expected}, not {value!r}"
+                ) from None
+    return {name: _build(section, name, known, values) for name, section in sections.items()}
+
+
+def as_toml(settings: Mapping[str, Any]) -> str:
+    """Write settings as a `crawl.toml` that `gather` reads back to equal ones."""
+    lines = []
+    for setting in _declared({name: type(section) for name, section in settings.items()}).values():
+        value = getattr(settings[setting.section], setting.field.name)
+        lines += [f"# {line}" for line in setting.field.metadata.get("help", "").splitlines()]
+        # TOML has no word for None; it is what a setting is that nobody gave.
+        lines += [f"# {setting.key} =" if value is None else f"{setting.key} = {_toml(value)}", ""]
+    return "\n".join(lines)
+
+
+def _declared(sections: Mapping[str, type[Any]]) -> dict[str, _Setting]:
+    """Return the settings of all sections by key; that two share one key is a bug."""
+    known: dict[str, _Setting] = {}
+    for name, section in sections.items():
+        hints = get_type_hints(section)
+        for field in dataclasses.fields(section):
+            unit = next((unit for unit in _UNITS if field.name.endswith(unit)), "")
+            key = field.name.removesuffix(unit)
+            kind = hints[field.name]
+            if get_origin(kind) in (Union, UnionType):
+                (kind,) = (option for option in get_args(kind) if option is not NoneType)
+                assert field.default is None, f"{key} may be None, so None must be its default"
+            assert key not in known, f"{key} is a setting of both {known[key].section} and {name}"
+            known[key] = _Setting(key=key, section=name, field=field, kind=kind, unit=unit)
+    return known
+
+
+def _from_flags(flags: Mapping[str, object]) -> _Source:
+    given = {key: value for key, value in flags.items() if value is not None and value != ()}
+    return _Source(given=given, spell=_flag)
+
+
+def _from_environment(environment: Mapping[str, str]) -> _Source:
+    given = {
+        name.removeprefix(_PREFIX).lower(): value
+        for name, value in environment.items()
+        if name.startswith(_PREFIX) and value and not _NOT_SETTINGS.fullmatch(name)
+    }
+    return _Source(given=given, spell=_variable)
+
+
+def _from_file(file: Path | None) -> _Source:
+    if file is None:
+        return _Source(given={}, spell=str)
+    try:
+        text = file.read_text(encoding="utf-8")
+        given = tomllib.loads(text)
+    except OSError as error:
+        raise GossamerError(f"{file} cannot be read ({error.strerror}); name a file that can") from None
+    except ValueError as error:  # neither UTF-8 nor TOML
+        raise GossamerError(
+            f"{file} is not valid TOML ({error}); write one `setting = value` per line"
+        ) from None
+    for key, value in given.items():
+        if isinstance(value, dict):
+            raise GossamerError(f"{file} has a section [{key}]; write its settings without sections")
+
+    def place(key: str) -> str:
+        start = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=""")
+        line = next((n for n, line in enumerate(text.split("\n"), 1) if start.match(line)), "unknown")
+        return f" ({file.name}, line {line})"
+
+    return _Source(given=given, spell=str, place=place)
+
+
+def _flag(key: str) -> str:
+    return "--" + key.replace("_", "-")
+
+
+def _variable(key: str) -> str:
+    return _PREFIX + key.upper()
+
+
+def _build(section: type[Any], name: str, known: Mapping[str, _Setting], values: Mapping[str, object]) -> Any:
+    arguments = {}
+    for setting in known.values():
+        if setting.section == name and setting.key in values:
+            arguments[setting.field.name] = values[setting.key]
+        elif setting.section == name and _is_required(setting.field):
+            key = setting.key
+            raise GossamerError(
+                f"{_flag(key)} is needed; {_variable(key)} or {key} in crawl.toml will do too"
+            )
+    try:
+        return section(**arguments)
+    except ValueError as error:
+        raise GossamerError(str(error)) from None
+
+
+def _is_required(field: dataclasses.Field[Any]) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _convert(setting: _Setting, value: object) -> Any:
+    """Return the value as its field has it, or raise ValueError with what would have been right."""
+    converted = _as_kind(setting.kind, setting.unit, value)
+    minimum, maximum = (setting.field.metadata.get(bound) for bound in ("minimum", "maximum"))
+    if minimum is not None and converted < minimum:
+        raise ValueError(f"at least {minimum}")
+    if maximum is not None and converted > maximum:
+        raise ValueError(f"at most {maximum}")
+    return converted
+
+
+def _as_kind(kind: Any, unit: str, value: object) -> Any:
+    if get_origin(kind) is tuple:
+        if isinstance(value, str):
+            value = [item.strip() for item in value.split(",")]
+        if not isinstance(value, list | tuple):
+            raise ValueError("a list")
+        return tuple(_as_kind(get_args(kind)[0], unit, item) for item in value)
+    if get_origin(kind) is Literal or issubclass(kind, StrEnum):
+        options: list[Any] = list(get_args(kind) or kind)
+        if value not in options:
+            raise ValueError("one of " + ", ".join(options))
+        return options[options.index(value)]
+    if kind is bool:
+        found = value if isinstance(value, bool) else _WORDS.get(str(value).lower())
+        if found is None:
+            raise ValueError("true or false")
+        return found
+    if kind in (int, float):
+        return _as_number(kind, unit, value)
+    return _as_text(kind, value)
+
+
+def _as_number(kind: type[int | float], unit: str, value: object) -> int | float:
+    wrong = ValueError(_EXPECTED.get(unit, "a whole number" if kind is int else "a number"))
+    number: int | float | Decimal
+    if isinstance(value, str):
+        quantity = _QUANTITY.fullmatch(value)
+        factor = _UNITS.get(unit, {"": 1}).get(quantity[2].lower()) if quantity else None
+        if quantity is None or factor is None:
+            raise wrong
+        number = Decimal(quantity[1]) * factor
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        number = value
+    else:
+        raise wrong
+    try:
+        converted = kind(number)
+    except (OverflowError, ValueError):  # infinite, or not a number at all
+        raise wrong from None
+    if not (math.isfinite(converted) if kind is float else converted == number):
+        raise wrong
+    return converted
+
+
+def _as_text(kind: type[str | Path], value: object) -> str | Path:
+    assert kind in (str, Path), f"no setting can be a {kind}"
+    if not isinstance(value, str | kind):
+        raise ValueError("text in quotes")
+    try:
+        str(value).encode()
+        return kind(value) if kind is str else Path(value).expanduser()
+    except (UnicodeEncodeError, RuntimeError):  # bytes of a foreign encoding; no such user behind `~`
+        raise ValueError("UTF-8 text that names a path" if kind is Path else "UTF-8 text") from None
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case tuple():
+            return f"[{', '.join(map(_toml, value))}]"
+        case _:  # JSON's strings are TOML's, but for one character
+            return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
