@@ -72,7 +72,7 @@ def normalise(url: str, base: str | None = None) -> str | Refusal:
     if not authority:
         return Refusal.HOST
     if "%" in rest:
-        rest = _ESCAPE.sub(_tidy_escape, rest)
+        rest = tidy_escapes(rest)
     href = href[:start] + authority + rest
     return href if len(href) <= MAX_URL_CHARS else Refusal.LENGTH
 
@@ -91,6 +91,11 @@ def identify(url: str) -> Url:
     """Name the page behind an already normalised URL."""
     host = host_of(url)
     return Url(url, hash_url(url), _site_of_host(host), host)
+
+
+def tidy_escapes(text: str) -> str:
+    """Decode the percent-escapes that are not needed and write the others in upper case."""
+    return _ESCAPE.sub(_tidy_escape, text)
 
 
 def hash_url(url: str) -> bytes:
