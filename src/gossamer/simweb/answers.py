@@ -1,0 +1,202 @@
+"""What the servers of the simulated web answer: status, headers and exact bytes. Pure.
+
+An answer depends on the URL, on the content codings the client accepts and, for pages that fail at first, on
+how often it was asked for; on nothing else. So anybody who has the plan knows what was sent.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import OrderedDict
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import brotli  # type: ignore[import-untyped]
+import zstandard
+from isal import isal_zlib
+
+from gossamer.simweb.dice import Dice
+from gossamer.simweb.hosts import split
+from gossamer.simweb.plan import Kind
+from gossamer.simweb.render import render
+from gossamer.simweb.robots import MOVED_PATH, ROBOTS_PATH
+from gossamer.simweb.spec import Behaviour
+
+if TYPE_CHECKING:
+    from gossamer.simweb.plan import Page, Web
+    from gossamer.simweb.robots import Robots
+
+CACHE_BYTES = 64_000_000
+_CODINGS = ("gzip", "gzip", "gzip", "gzip", "gzip", "br", "br", "zstd", "zstd", "")
+_GZIP_LEVEL = 1
+
+
+class Answer(NamedTuple):
+    """One response, but for its `Connection` and `Date` lines."""
+
+    status: int
+    head: bytes  # header lines, each with its line end
+    body: bytes
+    kind: str = "page"  # page | robots | other
+    leads_to: str = ""  # where it redirects, by whatever means
+    wait_s: float = 0.0  # Retry-After of a 429 or 503, Crawl-delay of a robots.txt
+    retryable: bool = False  # 429, 5xx, or not to be had in full: may be asked for again
+    delay_s: float = 0.0  # before it is sent
+    chunked: bool = False  # sent in chunks to clients that understand them
+    behaviour: Behaviour = Behaviour.NORMAL
+
+
+class Answers:
+    """The answers of a web, with a bounded memory of those given before."""
+
+    def __init__(self, web: Web, *, cache_bytes: int = CACHE_BYTES) -> None:
+        self._web = web
+        self._cache: OrderedDict[tuple[str, str], Answer] = OrderedDict()
+        self._free_bytes = cache_bytes
+
+    def answer(self, scheme: str, name: str, target: str, *, accepts: str = "", attempt: int = 1) -> Answer | None:
+        """Return what a host says; None if there is no such host. `accepts` is an Accept-Encoding."""
+        web = self._web
+        url = web.origin(name, scheme) + target
+        if target in (ROBOTS_PATH, MOVED_PATH):
+            robots = self._robots(url, scheme, name, target)
+            if robots is not None:
+                return robots
+        page = web.find(url)
+        if page is None:
+            return None
+        if page.planted is not None:
+            return _planted(page)
+        if attempt == 1 and page.kind in _FAILS_AT_FIRST:
+            status, wait_s = _FAILS_AT_FIRST[page.kind], 0.0
+            head = b"Content-Type: text/plain\r\n"
+            if page.kind is Kind.BUSY:
+                wait_s = float(web.spec.retry_after_s)
+                head += b"Retry-After: %d\r\n" % web.spec.retry_after_s
+            return Answer(status, head, b"Not now.\n", wait_s=wait_s, retryable=True)
+        if page.leads_to is not None and page.status != 200:
+            return _redirect(page.status, page.leads_to, page.url)
+        return self._cached(page, coding_of(web, page, accepts))
+
+    def _cached(self, page: Page, coding: str) -> Answer:
+        key = (page.url, coding)
+        answer = self._cache.get(key)
+        if answer is None:
+            answer = self._make(page, coding)
+            size_bytes = len(answer.body) + 500
+            while self._free_bytes < size_bytes and self._cache:
+                self._free_bytes += len(self._cache.popitem(last=False)[1].body) + 500
+            if size_bytes <= self._free_bytes:
+                self._cache[key] = answer
+                self._free_bytes -= size_bytes
+        return answer
+
+    def _make(self, page: Page, coding: str) -> Answer:
+        spec = self._web.spec
+        body = render(self._web, page)
+        data = encode(coding, body.data) if coding else body.data
+        coding_line = f"Content-Encoding: {coding}\r\nVary: Accept-Encoding\r\n" if coding else ""
+        return Answer(
+            page.status,
+            f"Content-Type: {body.content_type}\r\n{coding_line}".encode(),
+            data,
+            leads_to=page.leads_to or "",
+            retryable=page.status >= 500,
+            delay_s=spec.slow_s if page.kind is Kind.SLOW else 0.0,
+            chunked=Dice(spec.seed, "chunked", page.site, page.number).chance(spec.chunked),
+        )
+
+    def _robots(self, url: str, scheme: str, name: str, target: str) -> Answer | None:
+        """Return robots.txt, or a redirect on the way to it; None where a page is asked for after all."""
+        web = self._web
+        if name in web.planted.names:
+            if web.planted.find(name, target) is not None or target != ROBOTS_PATH:
+                return None
+            return _robots_file(web.planted.robots(name))
+        number = web.site_number(name)
+        if number is None or (scheme == "https" and not web.spec.tls):
+            return None
+        hosts = web.hosts(number)
+        robots = web.robots(name)
+        if target == MOVED_PATH and not robots.moved:
+            return None
+        if scheme != web.scheme:
+            return _redirect(301, web.origin(name) + target, url, kind="robots")
+        if name == hosts.alias:
+            return _redirect(301, web.origin(hosts.main) + target, url, kind="robots")
+        if robots.moved and target == ROBOTS_PATH:
+            return _redirect(301, web.origin(name) + MOVED_PATH, url, kind="robots")
+        return _robots_file(robots)
+
+
+def coding_of(web: Web, page: Page, accepts: str) -> str:
+    """Return the content coding of a page for a client: the page's own, else gzip, else none."""
+    if page.kind is Kind.IMAGE or page.status != 200:
+        return ""
+    accepted = _accepted(accepts)
+    coding = Dice(web.spec.seed, "coding", page.site, page.number).pick(_CODINGS)
+    if not coding or coding in accepted:
+        return coding
+    return "gzip" if "gzip" in accepted else ""
+
+
+@lru_cache(maxsize=256)
+def _accepted(accepts: str) -> frozenset[str]:
+    codings = set()
+    for item in accepts.lower().split(","):
+        coding, _, weight = item.partition(";")
+        if weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000"):
+            codings.add(coding.strip())
+    return frozenset({"gzip", "br", "zstd"} if "*" in codings else codings)
+
+
+def encode(coding: str, data: bytes) -> bytes:
+    """Return `data` in a content coding."""
+    if coding == "gzip":
+        packer = isal_zlib.compressobj(level=_GZIP_LEVEL, wbits=zlib.MAX_WBITS | 16)
+        return packer.compress(data) + packer.flush()
+    if coding == "br":
+        return bytes(brotli.compress(data, quality=1))
+    return _ZSTD.compress(data)
+
+
+def _redirect(status: int, to: str, url: str, *, kind: str = "page") -> Answer:
+    location = to
+    if status in (302, 307) and to.startswith(url[: -len(split(url)[2])] + "/"):
+        location = split(to)[2]  # a relative Location: common, and easily got wrong
+    body = b"<!DOCTYPE html>\n<html><head><title>Moved</title></head><body><h1>Moved</h1></body></html>\n"
+    head = f"Content-Type: text/html; charset=utf-8\r\nLocation: {location}\r\n".encode()
+    return Answer(status, head, body, kind=kind, leads_to=to)
+
+
+def _robots_file(robots: Robots) -> Answer:
+    if robots.status != 200:
+        retryable = robots.status == 429 or robots.status >= 500
+        head = b"Content-Type: text/plain\r\n"
+        return Answer(robots.status, head, b"No robots.txt here.\n", kind="robots", retryable=retryable)
+    head = b"Content-Type: text/plain; charset=utf-8\r\n"
+    return Answer(200, head, robots.text(), kind="robots", wait_s=robots.crawl_delay_s or 0.0)
+
+
+def _planted(page: Page) -> Answer:
+    planted = page.planted
+    assert planted is not None
+    wait_s = 0.0
+    for name, value in planted.headers:
+        if name.lower() == "retry-after" and planted.status in (429, 503) and value.isdigit():
+            wait_s = float(value)
+    return Answer(
+        planted.status,
+        "".join(f"{name}: {value}\r\n" for name, value in planted.headers).encode("latin-1"),
+        planted.body,
+        kind="robots" if planted.path == ROBOTS_PATH else "page",
+        leads_to=planted.leads_to or "",
+        wait_s=wait_s,
+        retryable=planted.behaviour.retryable or planted.status == 429 or planted.status >= 500,
+        delay_s=planted.delay_s,
+        behaviour=planted.behaviour,
+    )
+
+
+_FAILS_AT_FIRST = {Kind.FLAKY: 503, Kind.BUSY: 429}
+_ZSTD = zstandard.ZstdCompressor(level=1)

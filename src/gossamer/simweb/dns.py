@@ -1,0 +1,95 @@
+"""The name server of the simulated web: DNS messages in, DNS messages out. Pure.
+
+It knows the hosts of the web and the planted names, and says NXDOMAIN to everything else. Only what a stub
+resolver needs: one question, A and AAAA, no compression but of the question's own name, no EDNS.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from gossamer.simweb.plan import Web
+    from gossamer.simweb.spec import PlantedName
+
+A, AAAA = 1, 28
+_NO_ERROR, _SERVER_FAILURE, _NO_SUCH_NAME, _NOT_IMPLEMENTED = 0, 2, 3, 4
+
+
+class Lookup(NamedTuple):
+    """One question that the name server was asked."""
+
+    name: str
+    record: int  # A, AAAA or another record type
+
+
+class NameServer:
+    """Answers questions about the names of a web; remembers how often which planted name was asked for."""
+
+    def __init__(self, web: Web) -> None:
+        self._web = web
+        self._planted = {planted.name: planted for planted in web.spec.planted_names}
+        self._asked: Counter[Lookup] = Counter()
+
+    def reply(self, message: bytes) -> tuple[Lookup | None, bytes | None]:
+        """Return what was asked for and the answer to send; nothing for what is not a question."""
+        question = _parse_question(message)
+        if question is None:
+            return None, None
+        name, record, end = question
+        lookup = Lookup(name, record)
+        opcode = message[2] >> 3 & 15
+        if opcode != 0:
+            return lookup, _message(message, end, _NOT_IMPLEMENTED, ())
+        planted = self._planted.get(name)
+        if planted is not None:
+            return lookup, self._planted_reply(message, end, lookup, planted)
+        address = self._web.address(name)
+        if address is None:
+            return lookup, _message(message, end, _NO_SUCH_NAME, ())
+        addresses = (address,) if record == A else ()
+        return lookup, _message(message, end, _NO_ERROR, addresses, self._web.spec.dns_ttl_s)
+
+    def _planted_reply(self, message: bytes, end: int, lookup: Lookup, planted: PlantedName) -> bytes | None:
+        if planted.failure:
+            code = {"nxdomain": _NO_SUCH_NAME, "servfail": _SERVER_FAILURE}.get(planted.failure)
+            return None if code is None else _message(message, end, code, ())
+        self._asked[lookup] += 1
+        addresses = planted.addresses
+        if planted.later_addresses and self._asked[lookup] > 1:
+            addresses = planted.later_addresses
+        version = {A: 4, AAAA: 6}.get(lookup.record)
+        fitting = tuple(text for text in addresses if ipaddress.ip_address(text).version == version)
+        return _message(message, end, _NO_ERROR, fitting, planted.ttl_s)
+
+
+def _parse_question(message: bytes) -> tuple[str, int, int] | None:
+    """Return the name in lower case, the record type and where the question ends."""
+    if len(message) < 17 or message[2] & 0x80 or message[4:6] != b"\0\1":
+        return None
+    labels, at = [], 12
+    while at < len(message) and (size := message[at]):
+        if size > 63:
+            return None
+        labels.append(message[at + 1 : at + 1 + size].decode("latin-1"))
+        at += 1 + size
+    if at + 5 > len(message):
+        return None
+    return ".".join(labels).lower(), int.from_bytes(message[at + 1 : at + 3], "big"), at + 5
+
+
+def _message(question: bytes, end: int, code: int, addresses: tuple[str, ...], ttl_s: int = 60) -> bytes:
+    flags = 0x8400 | (question[2] & 1) << 8 | 0x80 | code  # an authoritative response; recursion as desired
+    head = question[:2] + struct.pack(">HHHHH", flags, 1, len(addresses), 0 if addresses else 1, 0)
+    records = [head, question[12:end]]
+    for text in addresses:
+        packed = ipaddress.ip_address(text).packed
+        record = A if len(packed) == 4 else AAAA
+        records.append(struct.pack(">HHHIH", 0xC00C, record, 1, ttl_s, len(packed)) + packed)
+    if not addresses:  # how long "there is none" may be remembered
+        soa = b"\x02ns\x04test\0\x04root\x04test\0" + struct.pack(">IIIII", 1, 60, 60, 60, ttl_s)
+        records.append(b"\x04test\0" + struct.pack(">HHIH", 6, 1, ttl_s, len(soa)) + soa)
+    return b"".join(records)

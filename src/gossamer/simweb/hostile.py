@@ -1,0 +1,71 @@
+"""Responses that a planted page sends on purpose and no honest server would."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
+
+from gossamer.simweb.spec import Behaviour
+from gossamer.simweb.wire import status_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gossamer.simweb.answers import Answer
+
+_BLOCK_BYTES = 65_536
+
+
+class Misbehaviour:
+    """Sends one hostile response piece by piece, never faster than the client reads."""
+
+    def __init__(self, answer: Answer, write: Callable[[bytes], bool], done: Callable[[], None]) -> None:
+        self._write = write
+        self._done = done
+        self._pieces = _pieces(answer)
+        self._gap_s = answer.delay_s if answer.behaviour is Behaviour.DRIP else 0.0
+        self._stalls = answer.behaviour is Behaviour.STALL
+        self._next: asyncio.Handle | None = None
+        self.body_bytes = 0
+
+    def go_on(self) -> None:
+        """Send the next piece; called again when the kernel has taken it."""
+        self.stop()
+        piece = next(self._pieces, None)
+        if piece is None:
+            if not self._stalls:
+                self._done()
+            return
+        head_bytes = piece.find(b"\r\n\r\n") + 4 if piece.startswith(b"HTTP/1.1 ") else 0
+        self.body_bytes += len(piece) - head_bytes
+        if self._write(piece):
+            self._next = asyncio.get_running_loop().call_later(self._gap_s, self.go_on)
+
+    def stop(self) -> None:
+        """Send nothing more until `go_on`."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+
+def _pieces(answer: Answer) -> Iterator[bytes]:
+    body = answer.body
+    head = status_line(answer.status) + answer.head + b"Connection: close\r\n"
+    promise = b"Content-Length: %d\r\n\r\n"
+    match answer.behaviour:
+        case Behaviour.DRIP:
+            return chain((head + promise % len(body),), (body[at : at + 1] for at in range(len(body))))
+        case Behaviour.STALL:
+            return iter((head + promise % len(body) + body[: len(body) // 2],))
+        case Behaviour.INFINITE:
+            block = (body or b"x") * (_BLOCK_BYTES // max(1, len(body)) + 1)
+            return chain((head + b"\r\n",), repeat(block))
+        case Behaviour.ENDLESS_HEAD:
+            return chain((head,), repeat(b"X-More: and more\r\n" * 1_000))
+        case Behaviour.SHORT:
+            return iter((head + promise % (2 * len(body) + 1) + body,))
+        case Behaviour.LONG:
+            return iter((head + promise % len(body) + body + body,))
+        case _:
+            return iter((body,))

@@ -1,0 +1,138 @@
+"""The hosts of a simulated web: names, addresses, who redirects to whom, and their robots.txt. Pure.
+
+Everything follows from the seed and the number of a site.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from gossamer.simweb.dice import Dice, Spread
+from gossamer.simweb.planted import PlantedWeb
+from gossamer.simweb.robots import NO_ROBOTS, Robots, robots_for_all, robots_with_a_name
+from gossamer.simweb.words import SITE_WORDS, SUBDOMAINS
+
+if TYPE_CHECKING:
+    from gossamer.simweb.spec import WebSpec
+
+
+class Hosts(NamedTuple):
+    """The names of a site."""
+
+    bare: str  # the registrable domain: the site's name
+    main: str  # where the pages are
+    alias: str | None  # redirects to the same path on `main`
+    subs: tuple[str, ...]  # further hosts with pages of their own
+    moved_to: int | None  # the site that took over this one
+
+
+class HostPlan:
+    """Which hosts there are; `port` and `tls_port` are part of every URL."""
+
+    def __init__(self, spec: WebSpec, *, port: int, tls_port: int, own_addresses: bool) -> None:
+        self.spec = spec
+        self.port = port
+        self.tls_port = tls_port
+        self.scheme = "https" if spec.tls else "http"
+        self.planted = PlantedWeb(spec, port=port, tls_port=tls_port)
+        self.hosts = lru_cache(maxsize=1 << 16)(self._hosts)
+        self._own_addresses = own_addresses
+        self._ports = {"http": _suffix(port, 80), "https": _suffix(tls_port, 443)}
+        self._moved_spread, self._www_spread, self._sub_spread = (Spread(spec.seed, p) for p in (2, 3, 7))
+        self._missing_spread, self._named_spread, self._delay_spread = (Spread(spec.seed, p) for p in (11, 13, 17))
+
+    # Names and addresses
+
+    def origin(self, name: str, scheme: str | None = None) -> str:
+        """Return a host's part of a URL: `http://www.amber-1.test:8080`."""
+        scheme = scheme or self.scheme
+        return f"{scheme}://{name}{self._ports[scheme]}"
+
+    def site_number(self, name: str) -> int | None:
+        """Return the number of the site that a host name belongs to, if it is one of this web."""
+        match = _SITE_NAME.fullmatch(name)
+        if match is None or (site := int(match[3])) >= self.spec.sites:
+            return None
+        hosts = self.hosts(site)
+        return site if name in (hosts.main, hosts.alias, *hosts.subs) else None
+
+    def address(self, name: str) -> str | None:
+        """Return the address that serves a host name: every site has its own, where the system allows it."""
+        if name in self.planted.names:
+            return self.planted.address(name) if self._own_addresses else "127.0.0.1"
+        site = self.site_number(name)
+        if site is None:
+            return None
+        if not self._own_addresses:
+            return "127.0.0.1"
+        return f"127.{1 + site // (254 * 256)}.{site // 254 % 256}.{1 + site % 254}"
+
+    def _hosts(self, site: int) -> Hosts:
+        spec = self.spec
+        bare = f"{Dice(spec.seed, 'site', site).pick(SITE_WORDS)}-{site}.test"
+        place = self._www_spread.unit(site)
+        main, alias = bare, None
+        if place < spec.www:
+            main, alias = "www." + bare, bare
+        elif place < spec.www + (1 - spec.www) * spec.aliased:
+            alias = "www." + bare
+        moved_to = self._successor(site) if self._moves(site) else None
+        place = self._sub_spread.unit(site)
+        subs = int(place < spec.subdomains) + int(place < spec.subdomains / 3) if moved_to is None else 0
+        first = site % len(SUBDOMAINS)
+        labels = (SUBDOMAINS + SUBDOMAINS)[first : first + subs]
+        return Hosts(bare, main, alias, tuple(f"{label}.{bare}" for label in labels), moved_to)
+
+    def _moves(self, site: int) -> bool:
+        return site > 0 and self._moved_spread.unit(site) < self.spec.moved
+
+    def _successor(self, site: int) -> int:
+        other = Dice(self.spec.seed, "moved", site).below(self.spec.sites)
+        while self._moves(other):  # site 0 never moves
+            other -= 1
+        return other
+
+    # Robots
+
+    def robots(self, name: str) -> Robots:
+        """Return the rules of a host that exists: those of its main host for one that only redirects."""
+        if name in self.planted.names:
+            return self.planted.robots(name)
+        site = self.site_number(name)
+        assert site is not None, name
+        hosts = self.hosts(site)
+        if hosts.moved_to is not None:
+            return NO_ROBOTS
+        number = 3 * site + (hosts.subs.index(name) + 1 if name in hosts.subs else 0)
+        spec = self.spec
+        crawl_delay_s = spec.crawl_delay_s if self._delay_spread.unit(number) < spec.crawl_delay else None
+        place = self._missing_spread.unit(number)
+        if place < spec.robots_missing:
+            return NO_ROBOTS
+        moved = place < spec.robots_missing + spec.robots_moved
+        place = self._named_spread.unit(number)
+        if place >= spec.robots_named:
+            return robots_for_all(moved=moved, crawl_delay_s=crawl_delay_s)
+        strict = place < spec.robots_named / 2
+        return robots_with_a_name(spec.token, strict=strict, moved=moved, crawl_delay_s=crawl_delay_s)
+
+    def allowed(self, url: str, token: str) -> bool:
+        """Say whether the crawler called `token` may ask for a URL of this web."""
+        _, name, target = split(url)
+        return self.robots(name).allows(token, target)
+
+
+def split(url: str) -> tuple[str, str, str]:
+    """Return scheme, host name and path with query of a normalised URL."""
+    scheme, _, rest = url.partition("://")
+    authority, slash, target = rest.partition("/")
+    return scheme, authority.rpartition(":")[0] or authority, slash + target
+
+
+def _suffix(port: int, default: int) -> str:
+    return "" if port == default else f":{port}"
+
+
+_SITE_NAME = re.compile(r"(?:([a-z]+)\.)?([a-z]+)-(0|[1-9][0-9]{0,8})\.test")

@@ -1,0 +1,184 @@
+"""One connection to the simulated web: requests in, answers out, everything written to the log."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import time
+from typing import TYPE_CHECKING, cast
+
+from gossamer.simweb.answers import Answer
+from gossamer.simweb.hostile import Misbehaviour
+from gossamer.simweb.log import Request
+from gossamer.simweb.spec import Behaviour
+from gossamer.simweb.wire import Head, parse_head, response
+
+if TYPE_CHECKING:
+    from gossamer.simweb.traffic import Traffic
+
+_MAX_HEAD_BYTES = 65_536
+
+
+class Connection(asyncio.Protocol):
+    """Answers requests one after the other, pipelined or not, and never two at a time."""
+
+    def __init__(self, traffic: Traffic, scheme: str) -> None:
+        self._traffic = traffic
+        self._scheme = scheme
+        self._buffer = b""
+        self._address = ""
+        self._request: Request | None = None  # under way
+        self._keep_alive = True
+        self._reading = self._writing = False
+        self._sending: Misbehaviour | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._active_at = 0.0  # seconds of the monotonic clock
+        self.transport: asyncio.Transport
+
+    # What the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self._address = transport.get_extra_info("sockname")[0]
+        if not self._address.startswith("127."):  # nothing outside this machine has any business here
+            self.transport.abort()
+            return
+        self._active_at = time.monotonic()
+        self.transport.set_write_buffer_limits(0)  # so that `resume_writing` means: all handed to the kernel
+        self._traffic.connections.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer = self._buffer + data if self._buffer else data
+        if self._request is None:
+            self._read()
+
+    def resume_writing(self) -> None:
+        if self._writing:
+            return  # over TLS, a write may pause and resume before it returns
+        if self._sending is not None:
+            self._sending.go_on()
+        elif self._request is not None and self._timer is None:
+            self._end(time.monotonic())
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._traffic.connections.discard(self)
+        self._keep_alive = False
+        self._stop_sending()
+        if self._request is not None:
+            self._end(time.monotonic())
+
+    def idle_since(self, moment: float) -> bool:
+        """Say whether nothing has been asked for, nor been under way, since `moment`."""
+        return self._request is None and self._active_at < moment
+
+    def give_up(self) -> None:
+        """Write down what is under way and drop the connection: the server stops."""
+        self.connection_lost(None)
+        self.transport.abort()
+
+    # A request
+
+    def _read(self) -> None:
+        """Answer every request that is complete, as long as its answer goes out at once."""
+        self._reading = True
+        while self._request is None and self._keep_alive:
+            self._buffer = self._buffer.lstrip(b"\r\n")
+            end = self._buffer.find(b"\r\n\r\n")
+            if end < 0:
+                if len(self._buffer) > _MAX_HEAD_BYTES:
+                    self._refuse(431)
+                break
+            head, self._buffer = self._buffer[:end], self._buffer[end + 4 :]
+            arrived = time.monotonic()
+            self._active_at = arrived
+            parsed = parse_head(head)
+            if isinstance(parsed, int):
+                self._refuse(parsed)
+            else:
+                self._begin(arrived, parsed, self._traffic.answer(self._scheme, self._address, parsed))
+        self._reading = False
+
+    def _refuse(self, status: int) -> None:
+        head = Head("GET", "/", "", False, True, True, "", "")
+        self._begin(time.monotonic(), head, Answer(status, b"", b"", kind="other"))
+
+    def _begin(self, arrived: float, head: Head, answer: Answer) -> None:
+        self._keep_alive = head.keep_alive and not head.has_body
+        status = answer.status if answer.behaviour not in _WITHOUT_STATUS else 0
+        self._request = Request(
+            arrived, 0.0, answer.kind, head.method, self._scheme, head.host, head.target, status, 0,
+            answer.leads_to, answer.wait_s, answer.retryable, head.agent,
+        )  # fmt: skip
+        if answer.behaviour is not Behaviour.NORMAL:
+            self._misbehave(answer)
+        elif answer.delay_s > 0:
+            self._timer = asyncio.get_running_loop().call_later(answer.delay_s, self._send, head, answer)
+        else:
+            self._send(head, answer)
+
+    def _send(self, head: Head, answer: Answer) -> None:
+        self._timer = None
+        assert self._request is not None
+        size_bytes = len(answer.body) if head.method != "HEAD" else 0
+        self._request = self._request._replace(body_bytes=size_bytes)
+        data = response(answer, head, keep_alive=self._keep_alive)
+        ended = time.monotonic()  # before the write: the client may have it all before we run again
+        if self._write(data):
+            self._end(ended)
+
+    def _write(self, data: bytes) -> bool:
+        """Send; say whether all of it, and all before it, is with the kernel."""
+        self._writing = True
+        self.transport.write(data)
+        self._writing = False
+        return self.transport.get_write_buffer_size() == 0
+
+    def _end(self, ended: float) -> None:
+        request, self._request = self._request, None
+        assert request is not None
+        unsent = self.transport.get_write_buffer_size()
+        if unsent:
+            request = request._replace(body_bytes=max(0, request.body_bytes - unsent))
+        self._traffic.write_down(request._replace(ended=ended))
+        self._active_at = ended
+        if not self._keep_alive:
+            self.transport.close()
+        elif self._buffer and not self._reading:
+            self._read()
+
+    # Planted misbehaviour
+
+    def _misbehave(self, answer: Answer) -> None:
+        self._keep_alive = False
+        if answer.behaviour is Behaviour.HANG:
+            return
+        if answer.behaviour in _WITHOUT_STATUS:
+            if answer.behaviour is Behaviour.RESET:
+                linger = struct.pack("ii", 1, 0)
+                self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                self._end(time.monotonic())
+                self.transport.abort()
+            else:
+                self._end(time.monotonic())
+            return
+        self._sending = Misbehaviour(answer, self._write, self._sent_all)
+        self._sending.go_on()
+
+    def _sent_all(self) -> None:
+        self._stop_sending()
+        if self._request is not None and not self.transport.get_write_buffer_size():
+            self._end(time.monotonic())
+
+    def _stop_sending(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._sending is not None:
+            if self._request is not None:
+                self._request = self._request._replace(body_bytes=self._sending.body_bytes)
+            self._sending.stop()
+            self._sending = None
+
+
+_WITHOUT_STATUS = frozenset({Behaviour.HANG, Behaviour.CLOSE, Behaviour.RESET})

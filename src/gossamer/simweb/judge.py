@@ -1,0 +1,168 @@
+"""The judge: what a crawler missed, repeated, was not allowed to ask for, or asked for too early. Pure.
+
+It reads the server's access log and the expectation, and nothing else: no clock but the server's, no word of
+the crawler's. What counts as a turn, and which gaps are asked for, is in `turns`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gossamer.simweb.turns import Early, Pace, early_requests
+from gossamer.urls import host_of, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gossamer.simweb.expected import Expected
+    from gossamer.simweb.log import Request
+
+_ROBOTS_CACHE_S = 86_400.0
+_SHOWN = 5  # examples of each fault in a summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """A URL that was asked for more often than its answers allow."""
+
+    url: str
+    asked: int
+    allowed: int
+
+    def __str__(self) -> str:
+        return f"{self.url} ({self.asked} times instead of {self.allowed})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a crawler did wrong."""
+
+    requests: int
+    visited: int  # distinct URLs of pages
+    missed: tuple[str, ...]  # expected, but not asked for
+    unexpected: tuple[str, ...]  # asked for, but not expected: out of scope, nofollow, wrong host, not a link
+    disallowed: tuple[str, ...]  # asked for, though robots.txt forbids it
+    unasked: tuple[str, ...]  # asked for before the robots.txt of its host
+    early: tuple[Early, ...]
+    repeated: tuple[Repeat, ...]
+    repeated_robots: tuple[Repeat, ...]
+    allowed_repeats: int  # requests too many that are no fault, as after a crash
+
+    @property
+    def repeats(self) -> int:
+        """How many requests there were too many."""
+        return sum(repeat.asked - repeat.allowed for repeat in (*self.repeated, *self.repeated_robots))
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is nothing to complain about."""
+        faults = (self.missed, self.unexpected, self.disallowed, self.unasked, self.early)
+        return not any(faults) and self.repeats <= self.allowed_repeats
+
+    def summary(self) -> str:
+        """Say it in one paragraph."""
+        sentences = [f"{self.requests} requests, {self.visited} pages."]
+        for name in ("missed", "unexpected", "disallowed", "unasked", "early", "repeated", "repeated_robots"):
+            faults: tuple[object, ...] = getattr(self, name)
+            if faults:
+                shown = "; ".join(str(fault) for fault in faults[:_SHOWN])
+                more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+                sentences.append(f"{name.capitalize().replace('_', ' ')}: {len(faults)} ({shown}{more}).")
+        if self.allowed_repeats:
+            sentences.append(f"{self.repeats} of {self.allowed_repeats} allowed repeats.")
+        sentences.append("Nothing to complain about." if self.ok else "Not as it should be.")
+        return " ".join(sentences)
+
+
+def judge(
+    log: Iterable[Request],
+    *,
+    delay_s: float,
+    expected: Expected | None,
+    tries: int = 4,
+    inner_gap_s: float | None = None,
+    allowed_repeats: int = 0,
+    robots_cache_s: float = _ROBOTS_CACHE_S,
+    robots_first: bool = True,
+    slack_s: float = 0.0,
+) -> Verdict:
+    """Judge the requests of one crawl.
+
+    `expected` None judges only its manners. `tries` is how often a URL that fails (429, 5xx, cut off) may be
+    asked for; `inner_gap_s` the gap within a turn (1 s, or the delay if that is smaller); `allowed_repeats`
+    how many requests too many are forgiven, though still reported; `slack_s` how much a gap may be too short.
+    `robots_first` False for a log that begins in the middle of a crawl.
+    """
+    requests = sorted(log, key=lambda request: request.arrived)
+    sites: defaultdict[str, list[Request]] = defaultdict(list)
+    for request in requests:
+        sites[_site(request)].append(request)
+    pace = Pace(delay_s=delay_s, inner_gap_s=1.0 if inner_gap_s is None else inner_gap_s, slack_s=slack_s)
+    early: list[Early] = []
+    robots: list[Request] = []  # those asked for on their own account, not as a hop of another
+    for site, theirs in sites.items():
+        found, hops = early_requests(site, theirs, pace)
+        early += found
+        robots += [r for r in theirs if r.kind == "robots" and id(r) not in hops]
+    pages = [request for request in requests if request.kind != "robots"]
+    asked = dict.fromkeys(request.url for request in pages)
+    visited = frozenset(expected.depths) if expected is not None else frozenset(asked)
+    disallowed = expected.disallowed if expected is not None else frozenset()
+    return Verdict(
+        requests=len(requests),
+        visited=len(asked),
+        missed=tuple(sorted(visited - asked.keys())),
+        unexpected=tuple(url for url in asked if url not in visited and url not in disallowed),
+        disallowed=tuple(url for url in asked if url in disallowed),
+        unasked=_unasked(requests) if robots_first else (),
+        early=tuple(sorted(early, key=lambda fault: fault.arrived)),
+        repeated=_repeated(pages, tries),
+        repeated_robots=_repeated(robots, tries, robots_cache_s),
+        allowed_repeats=allowed_repeats,
+    )
+
+
+def _site(request: Request) -> str:
+    try:
+        return site_of(request.url)
+    except ValueError:  # no URL at all: not HTTP, or no host
+        return ""
+
+
+def _unasked(requests: Sequence[Request]) -> tuple[str, ...]:
+    """Return pages that were asked for before anybody had asked for the robots.txt of their host."""
+    asked: set[str] = set()
+    found: dict[str, None] = {}
+    for request in requests:
+        if request.kind == "robots":
+            asked.add(host_of(request.url))
+        elif request.kind == "page" and host_of(request.url) not in asked:
+            found[request.url] = None
+    return tuple(found)
+
+
+def _repeated(requests: Sequence[Request], tries: int, period_s: float | None = None) -> tuple[Repeat, ...]:
+    """Return URLs that were asked for again after a final answer, or too often without one.
+
+    With `period_s`, an answer is final only for that long.
+    """
+    by_url: defaultdict[str, list[Request]] = defaultdict(list)
+    for request in requests:
+        by_url[request.url].append(request)
+    repeats = []
+    for url, theirs in by_url.items():
+        too_many, failures, final_at = 0, 0, None
+        for request in theirs:
+            if period_s is not None and final_at is not None and request.arrived >= final_at + period_s:
+                failures, final_at = 0, None
+            if final_at is not None or failures >= tries:
+                too_many += 1
+            elif request.retryable:
+                failures += 1
+            else:
+                final_at = request.arrived
+        if too_many:
+            repeats.append(Repeat(url=url, asked=len(theirs), allowed=len(theirs) - too_many))
+    return tuple(repeats)

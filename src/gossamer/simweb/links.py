@@ -1,0 +1,116 @@
+"""What a page of the simulated web links to, and how its links are spelled. Pure.
+
+`targets` says which URLs a page leads to, and is all that the judge needs; `spell` writes each of them in one
+of the many ways in which HTML may say the same.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from gossamer.simweb.dice import Dice
+from gossamer.simweb.hosts import split
+from gossamer.simweb.plan import WITH_LINKS, Kind
+
+if TYPE_CHECKING:
+    from gossamer.simweb.plan import Page, Site, Web
+
+
+class Target(NamedTuple):
+    """A URL that a page leads to."""
+
+    url: str  # normalised
+    follow: bool  # False: the link is marked nofollow
+
+
+def targets(web: Web, page: Page) -> list[Target]:
+    """Return what a page links to, in order; URLs may repeat, and some have a host that does not exist."""
+    if page.planted is not None:
+        return [Target(url, True) for url in page.planted.links]
+    if page.kind not in WITH_LINKS:
+        return []
+    spec, site = web.spec, web.site(page.site)
+    follow = page.kind is not Kind.NOFOLLOW
+    found = [
+        Target(child.url, follow and child.kind is not Kind.UNLINKED) for child in site.children.get(page.number, ())
+    ]
+    dice = Dice(spec.seed, "links", page.site, page.number)
+    numbered = site.numbered
+    for _ in range(_how_many(spec.links, dice)):
+        place = dice.unit()
+        other = numbered[int(place**3 * len(numbered))]  # a power law: the front page is the most popular
+        chance = place * 65_536 % 1.0  # the lower bits of the same draw: this line runs for every link there is
+        url = other.url if chance > 0.03 else _other_name(web, site, other)
+        found.append(Target(url, follow and chance < 0.98 and other.kind is not Kind.UNLINKED))
+    for _ in range(_how_many(spec.links_across, dice)):
+        if (abroad := web.cross_link(page.site, dice)) is not None:
+            found.append(Target(abroad, follow))  # noqa: PERF401  (the draws must keep their order)
+    if dice.chance(0.05):
+        found.append(Target(f"{web.origin(f'nowhere-{page.site}.test')}/", follow))
+    return found
+
+
+def _how_many(mean: float, dice: Dice) -> int:
+    """Return a number by a power law with the given mean: most pages have few links, some have very many."""
+    return min(int(mean * 0.5 / math.sqrt(1.0 - dice.unit()) + dice.unit()), int(10 * mean))
+
+
+def _other_name(web: Web, site: Site, page: Page) -> str:
+    """Return a URL under another name of the site, from which a redirect leads to the page, if it has one."""
+    if page.kind not in WITH_LINKS:
+        return page.url
+    scheme, name, target = split(page.url)
+    if web.spec.tls:
+        scheme = "http"
+    elif name == site.hosts.main and site.hosts.alias is not None:
+        name = site.hosts.alias
+    return web.origin(name, scheme) + target
+
+
+def spell(url: str, base: str, dice: Dice, *, utf8: bool) -> str:
+    """Write a URL as the href of a page whose base URL is `base` (not yet escaped for HTML)."""
+    scheme, name, target = split(url)
+    origin = url[: -len(target)]
+    way = dice.unit()
+    if way < 0.4 or not base.startswith(origin + "/"):
+        return _spell_in_full(url, scheme, name, base, dice)
+    if way < 0.55:
+        return _relative(target, base[len(origin) :])
+    if way < 0.6:
+        return f"/x/..{target}"
+    if way < 0.7:
+        return _with_odd_escapes(target, dice)
+    if way < 0.8 and utf8:
+        return target.replace("%C3%A9", "é")
+    return target
+
+
+def _spell_in_full(url: str, scheme: str, name: str, base: str, dice: Dice) -> str:
+    way = dice.unit()
+    if way < 0.25 and base.startswith(scheme + ":"):
+        return url[len(scheme) + 1 :]
+    if way < 0.4:
+        return f"{url}#part-{dice.below(9)}"
+    if way < 0.45:
+        return url.replace(name, name.title(), 1)
+    if way < 0.5:
+        return f"\n  {url} "
+    return url
+
+
+def _relative(target: str, base: str) -> str:
+    folder = base.partition("?")[0].rpartition("/")[0] + "/"
+    if target.startswith(folder):
+        rest = target[len(folder) :]
+        return rest if rest and rest[0] != "?" else "./" + rest
+    return "../" * (folder.count("/") - 1) + target[1:]
+
+
+def _with_odd_escapes(target: str, dice: Dice) -> str:
+    path, question, query = target.partition("?")
+    if "%" in path:
+        return path.lower() + question + query
+    if "e" in path and dice.chance(0.7):
+        return path.replace("e", "%65", 1) + question + query
+    return target

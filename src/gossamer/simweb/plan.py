@@ -1,0 +1,255 @@
+"""The plan of a simulated web: which sites, hosts, pages, redirects and robots rules there are. Pure.
+
+Everything follows from (seed, site number, page number), so that no part of a web needs any other part to be
+made first, the server and the judge agree without talking, and a web of any size costs no memory. Sites are
+worked out when they are asked about and forgotten when others were asked about more recently.
+
+A site is a tree: every page has a parent that links to it, down to the front page, and parents are ordinary
+pages on the main host that every crawler may read. So every page can be reached that is meant to be.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from enum import StrEnum
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+from gossamer.simweb.dice import Dice, Spread
+from gossamer.simweb.hosts import HostPlan, split
+from gossamer.simweb.spec import PAGE_SHARES
+from gossamer.simweb.words import PAGE_WORDS, SECTIONS
+
+if TYPE_CHECKING:
+    from gossamer.simweb.hosts import Hosts
+    from gossamer.simweb.spec import Planted, WebSpec
+
+
+class Kind(StrEnum):
+    """What a page is. The values are the names of the shares in `WebSpec`."""
+
+    PAGE = "page"  # ordinary
+    TEXT = "text"
+    IMAGE = "image"
+    MISSING = "missing"
+    BROKEN = "broken"
+    FLAKY = "flaky"
+    BUSY = "busy"
+    SLOW = "slow"
+    REDIRECT = "redirect"
+    AWAY = "away"
+    REFRESH = "refresh"
+    LOOP = "loop"
+    NOFOLLOW = "nofollow"
+    UNLINKED = "unlinked"
+    PRIVATE = "private"
+    MEMBERS = "members"
+    PLANTED = "planted"
+
+
+PARENTS = frozenset({Kind.PAGE, Kind.FLAKY, Kind.BUSY, Kind.SLOW})
+WITH_LINKS = PARENTS | {Kind.NOFOLLOW, Kind.UNLINKED, Kind.PRIVATE, Kind.MEMBERS}
+_MAX_PAGES_IN_MEMORY = 500_000  # about 330 bytes each
+REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+
+
+class Page(NamedTuple):
+    """One URL of the web. A named tuple, because there are millions."""
+
+    site: int  # -1 for planted pages
+    number: int  # within the site; from `WebSpec.pages` on: what exists only because of another page
+    kind: Kind
+    url: str  # normalised
+    leads_to: str | None = None  # normalised; where a redirect goes
+    status: int = 200
+    planted: Planted | None = None
+
+
+class Site:
+    """One site, worked out."""
+
+    __slots__ = ("by_url", "children", "hosts", "numbered")
+
+    def __init__(self, hosts: Hosts) -> None:
+        self.hosts = hosts
+        self.numbered: list[Page] = []  # by index
+        self.by_url: dict[str, Page] = {}
+        self.children: dict[int, list[Page]] = {}  # by the parent's index
+
+    def add(self, page: Page, parent: int | None) -> None:
+        """Add a page and the link to it, if there is one."""
+        self.by_url[page.url] = page
+        if parent is not None:
+            self.children.setdefault(parent, []).append(page)
+
+
+class Web(HostPlan):
+    """A simulated web as it is planned: its hosts and their pages."""
+
+    def __init__(self, spec: WebSpec, *, port: int = 8080, tls_port: int = 8443, own_addresses: bool = True) -> None:
+        super().__init__(spec, port=port, tls_port=tls_port, own_addresses=own_addresses)
+        self._kind_limits = list(accumulate(float(getattr(spec, share)) for share in PAGE_SHARES))
+        self._kinds = [*(Kind(share) for share in PAGE_SHARES), Kind.PAGE]
+        self._kind_spread = Spread(spec.seed, 5)
+        self._sites: OrderedDict[int, Site] = OrderedDict()
+        self._max_sites = max(64, _MAX_PAGES_IN_MEMORY // spec.pages)
+
+    def seed(self, site: int) -> str:
+        """Return a URL to start a site from: its front page under one of the names that lead there."""
+        hosts = self.hosts(site)
+        name = hosts.alias if hosts.alias and site % 2 else hosts.main
+        return self.origin(name, "http" if site % 3 == 0 else self.scheme) + "/"
+
+    def seeds(self, count: int | None = None) -> list[str]:
+        """Return the seeds of the first `count` sites, or of all."""
+        return [self.seed(site) for site in range(self.spec.sites if count is None else count)]
+
+    def find(self, url: str) -> Page | None:
+        """Return what a normalised URL stands for; None if no server of this web would be asked."""
+        scheme, name, target = split(url)
+        if url != self.origin(name, scheme) + target or (scheme == "https" and not self.spec.tls):
+            return None
+        if name in self.planted.names:
+            planted = self.planted.find(name, target)
+            if planted is None:
+                return Page(-1, 0, Kind.MISSING, url, status=404)
+            return Page(-1, 0, Kind.PLANTED, url, planted.leads_to, planted.status, planted)
+        number = self.site_number(name)
+        if number is None:
+            return None
+        if scheme != self.scheme:
+            return Page(number, 0, Kind.REDIRECT, url, self.origin(name) + target, 301)
+        site = self.site(number)
+        if name == site.hosts.alias:
+            return Page(number, 0, Kind.REDIRECT, url, self.origin(site.hosts.main) + target, 301)
+        return site.by_url.get(url) or Page(number, 0, Kind.MISSING, url, status=404)
+
+    def page_url(self, site: int, index: int) -> str:
+        """Return the URL of a numbered page: of a site that moved there is only the front page."""
+        hosts = self.hosts(site)
+        if index == 0 or hosts.moved_to is not None:
+            return self.origin(hosts.main) + "/"
+        return self._url(site, index, self.kind(site, index), hosts)
+
+    def kind(self, site: int, index: int) -> Kind:
+        """Return what a numbered page is."""
+        if index == 0:
+            return Kind.PAGE
+        place = self._kind_spread.unit(site * self.spec.pages + index)
+        return self._kinds[bisect_right(self._kind_limits, place)]
+
+    def site(self, number: int) -> Site:
+        """Return a site with all its pages."""
+        site = self._sites.get(number)
+        if site is None:
+            site = self._sites[number] = self._work_out(number)
+            if len(self._sites) > self._max_sites:
+                self._sites.popitem(last=False)
+        else:
+            self._sites.move_to_end(number)
+        return site
+
+    def _url(self, number: int, index: int, kind: Kind, hosts: Hosts) -> str:
+        dice = Dice(self.spec.seed, "url", number, index)
+        name = hosts.main
+        if hosts.subs and dice.chance(0.3):
+            name = dice.pick(hosts.subs)
+        words = f"{dice.pick(PAGE_WORDS)}-{dice.pick(PAGE_WORDS)}"
+        section = dice.pick(_OWN_SECTION.get(kind, SECTIONS))
+        leaf = dice.pick(_LEAVES).format(words=words, index=index)
+        return f"{self.origin(name)}/{section}/{leaf}"
+
+    def _work_out(self, number: int) -> Site:
+        hosts = self.hosts(number)
+        site = Site(hosts)
+        main = self.origin(hosts.main)
+        if hosts.moved_to is not None:
+            to = self.page_url(hosts.moved_to, 0)
+            site.numbered.append(Page(number, 0, Kind.AWAY, main + "/", to, 301))
+            site.add(site.numbered[0], None)
+            return site
+        branching = 3 + Dice(self.spec.seed, "tree", number).below(6)
+        parents: list[int] = []  # for every index the last one up to it that may be a parent
+        main += "/"
+        for index in range(self.spec.pages):
+            kind = self.kind(number, index)
+            url = self._url(number, index, kind, hosts) if index else main
+            parents.append(index if kind in PARENTS and url.startswith(main) else parents[-1])
+            parent = parents[(index - 1) // branching] if index else None
+            parent_url = site.numbered[parent].url if parent is not None else main
+            page = self._plan_page(site, Page(number, index, kind, url), parent_url)
+            site.numbered.append(page)
+            site.add(page, parent)
+        return site
+
+    def _plan_page(self, site: Site, page: Page, parent_url: str) -> Page:
+        """Decide where a page leads or what it answers, and add the pages that exist because of it."""
+        match page.kind:
+            case Kind.MISSING:
+                return page._replace(status=404)
+            case Kind.BROKEN:
+                return page._replace(status=500)
+            case Kind.AWAY:
+                dice = Dice(self.spec.seed, "away", page.site, page.number)
+                to = self.cross_link(page.site, dice, WITH_LINKS) or parent_url
+                return page._replace(leads_to=to, status=dice.pick(REDIRECT_STATUSES))
+            case Kind.REDIRECT | Kind.REFRESH | Kind.LOOP:
+                return self._plan_redirect(site, page, parent_url)
+            case Kind.NOFOLLOW:  # the page that only it links to: must never be visited
+                index = page.number + self.spec.pages
+                url = f"{self.origin(site.hosts.main)}/secret/{page.number}.html"
+                site.add(Page(page.site, index, Kind.PAGE, url), page.number)
+        return page
+
+    def _plan_redirect(self, site: Site, page: Page, parent_url: str) -> Page:
+        dice = Dice(self.spec.seed, "redirect", page.site, page.number)
+        status = dice.pick(REDIRECT_STATUSES) if page.kind is not Kind.REFRESH else 200
+        if page.kind is Kind.LOOP:
+            if dice.chance(0.3):
+                return page._replace(leads_to=page.url, status=status)
+            hops, last = 2, page.url
+        else:
+            hops = 1 + dice.low(4)
+            last = parent_url
+            if dice.chance(0.7):  # an end that only the redirect leads to, sometimes a disallowed one
+                folder = "private" if dice.chance(0.3) else "end"
+                last = f"{self.origin(site.hosts.main)}/{folder}/{page.number}.html"
+                site.add(Page(page.site, page.number + self.spec.pages, Kind.PAGE, last), None)
+        urls = [page.url]
+        urls += [f"{self.origin(site.hosts.main)}/hop/{page.number}/{hop}" for hop in range(1, hops)]
+        urls.append(last)
+        for hop in range(1, hops):
+            index = page.number + (1 + hop) * self.spec.pages
+            to = urls[hop + 1]
+            site.add(Page(page.site, index, Kind.REDIRECT, urls[hop], to, dice.pick(REDIRECT_STATUSES)), None)
+        return page._replace(leads_to=urls[1], status=status)
+
+    def cross_link(self, site: int, dice: Dice, kinds: frozenset[Kind] = frozenset(Kind)) -> str | None:
+        """Return a page of another site by a power law: one of `kinds` that may be linked to."""
+        other = dice.low(self.spec.sites)
+        if other == site:
+            other += 1
+        if other >= self.spec.sites:
+            return None
+        index = dice.low(self.spec.pages)
+        kind = self.kind(other, index)
+        return self.page_url(other, index if kind in kinds and kind is not Kind.UNLINKED else 0)
+
+
+_OWN_SECTION = {
+    Kind.PRIVATE: ("private", "private", "private/open"),
+    Kind.MEMBERS: ("members",),
+    Kind.REDIRECT: ("go",),
+    Kind.LOOP: ("loop",),
+}
+_LEAVES = (
+    "{words}-{index}.html",
+    "{words}-{index}.html",
+    "{words}-{index}",
+    "{words}-{index}/",
+    "{words}?id={index}&view=full",
+    "?id={index}",
+    "caf%C3%A9/{words}-{index}",
+    "2024/{index}/{words}.html",
+)

@@ -1,0 +1,60 @@
+"""The part of a simulated web that was written by hand. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gossamer.simweb.robots import NO_ROBOTS, Group, Robots
+
+if TYPE_CHECKING:
+    from gossamer.simweb.spec import Planted, WebSpec
+
+
+class PlantedWeb:
+    """Planted hosts, pages and robots files, with the server's ports filled in."""
+
+    def __init__(self, spec: WebSpec, *, port: int, tls_port: int) -> None:
+        self._pages: dict[tuple[str, str], Planted] = {}
+        for page in spec.planted:
+            self._pages[page.host, page.path] = _fill_in(page, {"{port}": str(port), "{tls_port}": str(tls_port)})
+        self._robots = {
+            planted.host: Robots(
+                status=planted.status,
+                groups=(Group("*", planted.rules),),
+                crawl_delay_s=planted.crawl_delay_s,
+            )
+            for planted in spec.planted_robots
+        }
+        self.names = frozenset({page.host for page in spec.planted} | self._robots.keys())
+        self._numbers = {name: number for number, name in enumerate(sorted(self.names))}
+
+    def address(self, name: str) -> str:
+        """Return the address of a planted host, for which no `PlantedName` says otherwise."""
+        return f"127.0.{1 + self._numbers[name] // 254}.{1 + self._numbers[name] % 254}"
+
+    def find(self, name: str, target: str) -> Planted | None:
+        """Return the page at a path (with its query), if there is one."""
+        return self._pages.get((name, target))
+
+    def robots(self, name: str) -> Robots:
+        """Return the robots.txt of a planted host."""
+        return self._robots.get(name, NO_ROBOTS)
+
+
+def _fill_in(page: Planted, ports: dict[str, str]) -> Planted:
+    def text(value: str) -> str:
+        for mark, port in ports.items():
+            value = value.replace(mark, port)
+        return value
+
+    body = page.body
+    for mark, port in ports.items():
+        body = body.replace(mark.encode(), port.encode())
+    return replace(
+        page,
+        headers=tuple((name, text(value)) for name, value in page.headers),
+        body=body,
+        links=tuple(text(link) for link in page.links),
+        leads_to=text(page.leads_to) if page.leads_to is not None else None,
+    )

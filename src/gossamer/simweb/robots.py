@@ -1,0 +1,79 @@
+"""robots.txt files as data: what they say, how they read, and what they allow. Pure.
+
+Nothing here reads a robots.txt: the judge knows the rules because it made them. They are plain path prefixes
+without wildcards, and the longest that fits decides, so that there is only one way to understand them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+ROBOTS_PATH = "/robots.txt"
+MOVED_PATH = "/policy/robots.txt"  # where robots.txt redirects on hosts that moved it
+
+
+class Group(NamedTuple):
+    """Rules for one kind of crawler."""
+
+    token: str  # `*` for everybody else
+    rules: tuple[tuple[bool, str], ...] = ()  # (allow, path prefix)
+
+    def allows(self, target: str) -> bool:
+        """Decide about a path with its query: the longest prefix that fits, allowed if none does."""
+        fitting = [(len(prefix), allow) for allow, prefix in self.rules if target.startswith(prefix)]
+        return max(fitting, default=(0, True))[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Robots:
+    """The robots.txt of one host."""
+
+    status: int = 200  # 404: everything is allowed; 429 and 5xx: nothing is
+    moved: bool = False  # answered by a redirect to MOVED_PATH
+    groups: tuple[Group, ...] = ()
+    crawl_delay_s: float | None = None  # the same in every group
+
+    def allows(self, token: str, target: str) -> bool:
+        """Decide whether the crawler called `token` may ask for a path."""
+        if self.status == 429 or self.status >= 500:
+            return False
+        if self.status != 200 or target == ROBOTS_PATH:
+            return True
+        by_token = {group.token.lower(): group for group in self.groups}
+        group = by_token.get(token.lower()) or by_token.get("*")
+        return group is None or group.allows(target)
+
+    def text(self) -> bytes:
+        """Return the file as the server sends it."""
+        lines = ["# Who may ask for what", ""]
+        for group in self.groups:
+            lines.append(f"User-agent: {group.token}")
+            lines += [f"{'Allow' if allow else 'Disallow'}: {prefix}" for allow, prefix in group.rules]
+            if not group.rules:
+                lines.append("Disallow:")
+            if self.crawl_delay_s is not None:
+                lines.append(f"Crawl-delay: {self.crawl_delay_s:g}")
+            lines.append("")
+        return "\n".join(lines).encode()
+
+
+NO_ROBOTS = Robots(status=404)
+
+_FOR_ALL = ((False, "/private/"), (True, "/private/open/"))
+_BANNED = Group("BadBot", ((False, "/"),))
+
+
+def robots_for_all(*, moved: bool, crawl_delay_s: float | None) -> Robots:
+    """Return a robots.txt with the same rules for every crawler, but for one that is banned."""
+    groups = (Group("*", _FOR_ALL), _BANNED)
+    return Robots(moved=moved, groups=groups, crawl_delay_s=crawl_delay_s)
+
+
+def robots_with_a_name(token: str, *, strict: bool, moved: bool, crawl_delay_s: float | None) -> Robots:
+    """Return a robots.txt that treats the crawler `token` more strictly than others, or less."""
+    members_too = (*_FOR_ALL, (False, "/members/"))
+    named = Group(token, members_too if strict else ())
+    others = Group("*", _FOR_ALL if strict else members_too)
+    groups = (named, _BANNED, others) if strict else (others, _BANNED, named)
+    return Robots(moved=moved, groups=groups, crawl_delay_s=crawl_delay_s)

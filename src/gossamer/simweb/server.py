@@ -1,0 +1,148 @@
+"""The process that serves a simulated web: pages over HTTP and HTTPS, names over DNS, orders over its stdin.
+
+Started by `process.serve`, and gone with it: the end of stdin means that whoever started this process has
+stopped or died, and then it removes its files, if told to, and ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import resource
+import shutil
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+from gossamer.simweb.http import Connection
+from gossamer.simweb.plan import Web
+from gossamer.simweb.text import prepare
+from gossamer.simweb.tls import Certificates
+from gossamer.simweb.traffic import Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from gossamer.simweb.orders import Orders
+
+_BACKLOG = 4_096
+
+
+class _NameProtocol(asyncio.DatagramProtocol):
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic = traffic
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.DatagramTransport", transport)
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        reply = self._traffic.resolve(data)
+        if reply is not None:
+            self._transport.sendto(reply, addr)
+
+
+def own_addresses() -> bool:
+    """Say whether all of 127.0.0.0/8 is this machine, as on Linux, or just 127.0.0.1."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.bind(("127.1.0.1", 0))
+        except OSError:
+            return False
+    return True
+
+
+def _listen(port: int, *, everywhere: bool) -> socket.socket:
+    """Return a listening socket for all loopback addresses, or for the only one there is."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if everywhere:
+        # Where this is not permitted, `Connection` still refuses whatever does not come in by loopback.
+        with suppress(OSError, AttributeError):
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
+    listener.bind(("0.0.0.0" if everywhere else "127.0.0.1", port))  # noqa: S104
+    listener.listen(_BACKLOG)
+    return listener
+
+
+async def _serve(orders: Orders) -> None:
+    loop = asyncio.get_running_loop()
+    everywhere = own_addresses()
+    plain = _listen(orders.port, everywhere=everywhere)
+    tls = _listen(orders.tls_port, everywhere=everywhere) if orders.spec.tls else None
+    port, tls_port = plain.getsockname()[1], tls.getsockname()[1] if tls is not None else 0
+    web = Web(orders.spec, port=port, tls_port=tls_port, own_addresses=everywhere)
+    traffic = Traffic(web, orders.folder)
+    names, _ = await loop.create_datagram_endpoint(
+        lambda: _NameProtocol(traffic), local_addr=("127.0.0.1", orders.dns_port)
+    )
+    dns_port = names.get_extra_info("sockname")[1]
+    await loop.create_server(lambda: Connection(traffic, "http"), sock=plain)
+    if tls is not None:
+        certificates = Certificates(orders.folder / "ca.pem")
+        await loop.create_server(lambda: Connection(traffic, "https"), sock=tls, ssl=certificates.context)
+    prepare(orders.spec.seed)
+    traffic.close_idle()
+    _say(port=port, tls_port=tls_port, dns_port=dns_port, own_addresses=everywhere)
+    await _obey(traffic)
+
+
+async def _obey(traffic: Traffic) -> None:
+    """Answer every byte on stdin with a line about how things stand, until it ends; `.` stops the traffic."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+
+    def on_order() -> None:
+        order = os.read(0, 1)
+        if not order:
+            loop.remove_reader(0)
+            ended.set()
+            return
+        if order == b".":
+            traffic.stop()
+        traffic.flush()
+        _say(answered=traffic.answered, cpu_s=time.process_time())
+
+    loop.add_reader(0, on_order)
+    await ended.wait()
+
+
+def _say(**facts: object) -> None:
+    os.write(1, json.dumps(facts).encode() + b"\n")
+
+
+def _allow_many_connections() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _run(serving: Coroutine[None, None, None]) -> None:
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(serving)
+    else:
+        uvloop.run(serving)
+
+
+def main() -> None:
+    """Serve what the orders on stdin say."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the process that started this one
+    orders: Orders = pickle.load(sys.stdin.buffer)  # noqa: S301  (from our own parent, over a pipe)
+    _allow_many_connections()
+    try:
+        _run(_serve(orders))
+    except OSError as error:
+        _say(error=str(error))
+    finally:
+        if orders.remove_folder:
+            shutil.rmtree(orders.folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

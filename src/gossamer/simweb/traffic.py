@@ -1,0 +1,113 @@
+"""What all connections of one server share: the plan, the answers, who was asked how often, and the logs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import TYPE_CHECKING
+
+from gossamer.simweb.answers import Answer, Answers
+from gossamer.simweb.dns import NameServer
+from gossamer.simweb.hosts import split
+from gossamer.simweb.log import format_line
+from gossamer.urls import normalise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gossamer.simweb.http import Connection
+    from gossamer.simweb.log import Request
+    from gossamer.simweb.plan import Web
+    from gossamer.simweb.wire import Head
+
+_MAX_IDLE_S = 120.0
+_MISDIRECTED = Answer(421, b"Content-Type: text/plain\r\n", b"Not a host of this address.\n", kind="other")
+_BAD_METHOD = Answer(405, b"Allow: GET, HEAD\r\n", b"", kind="other")
+
+
+class Lines:
+    """A file to which lines are appended, at the latest when the event loop turns."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._waiting: list[str] = []
+
+    def add(self, line: str) -> None:
+        """Append a line soon."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self.flush)
+        self._waiting.append(line)
+
+    def flush(self) -> None:
+        """Append what is waiting, now."""
+        data = "".join(self._waiting).encode("latin-1", "replace")
+        self._waiting.clear()
+        while data:
+            data = data[os.write(self._file, data) :]
+
+
+class Traffic:
+    """Everything that goes through one server."""
+
+    def __init__(self, web: Web, folder: Path) -> None:
+        self._web = web
+        self._answers = Answers(web)
+        self._failed_once: set[str] = set()  # URLs
+        self._names = NameServer(web)
+        self._requests = Lines(folder / "access.log")
+        self._lookups = Lines(folder / "dns.log")
+        self._ports = {"http": web.port, "https": web.tls_port}
+        self.connections: set[Connection] = set()
+        self.answered = 0
+
+    def answer(self, scheme: str, address: str, head: Head) -> Answer:
+        """Decide what to say to a request that came in on `address`."""
+        if head.method not in ("GET", "HEAD"):
+            return _BAD_METHOD
+        name, _, port = head.host.lower().partition(":")
+        name = name.removesuffix(".")
+        if (port or ("443" if scheme == "https" else "80")) != str(self._ports[scheme]):
+            return _MISDIRECTED
+        if name not in self._web.planted.names and self._web.address(name) != address:
+            return _MISDIRECTED
+        url = normalise(self._web.origin(name, scheme) + head.target)
+        if not isinstance(url, str):
+            return Answer(404, b"Content-Type: text/plain\r\n", b"No such page.\n")
+        attempt = 2 if url in self._failed_once else 1
+        answer = self._answers.answer(scheme, name, split(url)[2], accepts=head.accepts, attempt=attempt)
+        if answer is None:
+            return _MISDIRECTED
+        if answer.retryable:
+            self._failed_once.add(url)
+        return answer
+
+    def write_down(self, request: Request) -> None:
+        """Put a request that is over into the access log."""
+        self.answered += 1
+        self._requests.add(format_line(request))
+
+    def resolve(self, message: bytes) -> bytes | None:
+        """Answer a question to the name server."""
+        lookup, reply = self._names.reply(message)
+        if lookup is not None:
+            self._lookups.add(f"{time.monotonic():.6f}\t{lookup.name}\t{lookup.record}\n")
+        return reply
+
+    def close_idle(self) -> None:
+        """Close connections that nobody has used for long, now and from time to time."""
+        oldest = time.monotonic() - _MAX_IDLE_S
+        for connection in [known for known in self.connections if known.idle_since(oldest)]:
+            connection.transport.close()
+        asyncio.get_running_loop().call_later(_MAX_IDLE_S / 4, self.close_idle)
+
+    def flush(self) -> None:
+        """Bring both log files up to date."""
+        self._requests.flush()
+        self._lookups.flush()
+
+    def stop(self) -> None:
+        """Drop all connections; what was under way goes into the log as it stands."""
+        for connection in list(self.connections):
+            connection.give_up()
+        self.flush()
