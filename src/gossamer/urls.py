@@ -7,7 +7,6 @@ needed. Two URLs are the same page exactly when their normalised forms, hence th
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from enum import Enum
 from functools import lru_cache
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_URL_CHARS = 2_000
+MAX_CACHED_CHARS = 300  # of an authority: DNS has 253 for a name, and what is longer is not met twice
 
 # Workers that would name a page or its site differently must not share a frontier: it keeps both versions.
 NORMALISER_VERSION = "1"
@@ -53,24 +53,15 @@ def normalise(url: str, base: str | None = None) -> str | Refusal:
         href = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
     except ValueError:  # not a URL, or text that has no UTF-8 form
         return Refusal.SYNTAX
-    href = href.partition("#")[0]
     if not href.startswith(("https://", "http://")):
         return Refusal.SCHEME
     start = 8 if href[4] == "s" else 7
     end = href.index("/", start)  # the WHATWG serialiser never leaves the path empty
-    authority, rest = href[start:end], href[end:]
-    if "@" in authority:
-        return Refusal.CREDENTIALS
-    if "." in authority:
-        name, colon, port = authority.partition(":") if authority[0] != "[" else (authority, "", "")
-        name = name.removesuffix(".")
-        if name.startswith(".") or name.endswith(".") or ".." in name:
-            return Refusal.HOST
-        authority = name + colon + port
-    if len(authority) > 63 and not _could_be_in_dns(authority):
-        return Refusal.HOST
-    if not authority:
-        return Refusal.HOST
+    tidy = _tidy_authority if end - start <= MAX_CACHED_CHARS else _tidy_authority.__wrapped__
+    authority = tidy(href[start:end])
+    if isinstance(authority, Refusal):
+        return authority
+    rest = href[end:].partition("#")[0]
     if "%" in rest:
         rest = tidy_escapes(rest)
     href = href[:start] + authority + rest
@@ -133,14 +124,16 @@ def name_of_host(host: str) -> str:
 
 
 def site_of_name(name: str) -> str:
-    """Return the registrable domain of a host name; an address, or a name that is a suffix itself, is its own."""
-    try:
-        return str(ipaddress.ip_address(name))
-    except ValueError:
-        return _SUFFIXES.privatesuffix(name) or name
+    """Return the registrable domain of a name; an address, or a name that is a suffix itself, is its own."""
+    if ":" in name or name.rpartition(".")[2].isdigit():  # the WHATWG rules leave no other name that ends so
+        return name
+    return _SUFFIXES.privatesuffix(name) or name
 
 
 _SUFFIXES = PublicSuffixList()  # private suffixes included: alice.github.io is a site of its own
+
+# Labels as they occur in DNS for hosts. The WHATWG rules let `{host}` and `1,example.org` pass: templates, typos.
+_NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}")
 
 # An escape right behind a stray `%` or `%4` stays as it is: decoding it would make a new escape out of the pieces.
 _ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-Fa-f]{2})|%[0-9A-Fa-f]{2}")
@@ -153,6 +146,12 @@ def _tidy_escape(escape: re.Match[str]) -> str:
     return escape[0].upper()
 
 
-def _could_be_in_dns(authority: str) -> bool:
-    name = authority.partition(":")[0]
-    return len(name) <= 253 and all(len(label) <= 63 for label in name.split("."))
+@lru_cache(maxsize=1 << 16)
+def _tidy_authority(authority: str) -> str | Refusal:
+    if "@" in authority:
+        return Refusal.CREDENTIALS
+    if authority.startswith("["):
+        return authority
+    name, colon, port = authority.partition(":")
+    name = name.removesuffix(".")
+    return name + colon + port if len(name) <= 253 and _NAME.fullmatch(name) else Refusal.HOST

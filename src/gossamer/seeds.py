@@ -1,0 +1,173 @@
+"""Seeds: where a crawl starts, read from files, standard input or the command line.
+
+One domain or URL per line; `#` starts a comment. A bad line is reported with its number and does not stop the
+rest. Seeds are streamed, so that a million of them need no more memory than one; duplicates pass through,
+because the frontier knows what it has.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+import os
+import re
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from gossamer.errors import GossamerError
+from gossamer.urls import Refusal, Url, identify, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+MAX_LINE_CHARS = 10_000  # a longer line is no seed, and must not fill the memory
+MAX_SHOWN_CHARS = 200
+STANDARD_INPUT = "-"
+
+
+class Seed(NamedTuple):
+    """A place to start from. A named tuple: there may be a million of them."""
+
+    url: Url
+    bare: bool  # written without a scheme: https is our guess, http the next one
+    source: str  # the file's name, `-`, or `argument`
+    line: int  # of the file, or which argument; the first is 1
+
+
+class BadLine(NamedTuple):
+    """A line that is no seed."""
+
+    text: str  # shortened
+    reason: str
+    source: str
+    line: int
+
+
+def read_seeds(sources: Iterable[str | Path]) -> Iterator[Seed | BadLine]:
+    """Yield what `sources` hold, in their order: see `find_seed_file` for what each may be.
+
+    A file that cannot be read is an error at once, before the first seed.
+    """
+    found = [(source, find_seed_file(source)) for source in sources]
+    return _read_all(found)
+
+
+def find_seed_file(source: str | Path) -> Path | None:
+    """Return the file that a source names, or None if it is standard input (`-`), a domain or a URL.
+
+    A `Path` is always a file. Text is a file if there is one of that name, and if it looks like one.
+    """
+    if source == STANDARD_INPUT or "://" in str(source):
+        return None
+    path = Path(source)
+    try:
+        mode = path.stat().st_mode
+    except PermissionError as error:
+        raise _unreadable(path, error) from None
+    except (OSError, ValueError):  # no such file, or a name that no file can have
+        if isinstance(source, Path) or _looks_like_a_file(source):
+            hint = "" if isinstance(source, Path) else " (a URL begins with https://)"
+            raise GossamerError(f"No such seed file: {source}{hint}.") from None
+        return None
+    if stat.S_ISDIR(mode):
+        # A folder `example.org`, left by a download, does not keep anyone from naming the domain.
+        if isinstance(source, str) and "." in source and not _looks_like_a_file(source):
+            return None
+        raise GossamerError(f"{source} is a folder: name the file in it that holds the seeds.")
+    if not os.access(path, os.R_OK):
+        raise GossamerError(f"Cannot read seed file {path}: permission denied.")
+    return path
+
+
+def digest_seed_file(path: Path) -> str | None:
+    """Return the SHA-256 of a seed file, or None if it can be read only once (a pipe)."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(source: str | Path, error: OSError) -> GossamerError:
+    name = "standard input" if source == STANDARD_INPUT else f"seed file {source}"
+    return GossamerError(f"Cannot read {name}: {(error.strerror or str(error)).lower()}.")
+
+
+def _looks_like_a_file(name: str) -> bool:
+    """Tell `lists/seeds` and `seeds.txt` from `example.org` and `example.org/path`."""
+    first, slash, _ = name.partition("/")
+    is_path = slash and (first in (".", "..") or not (set(first) & set(".:[")))
+    return bool(is_path) or name.endswith((".txt", ".csv", ".lst"))
+
+
+def _read_all(sources: list[tuple[str | Path, Path | None]]) -> Iterator[Seed | BadLine]:
+    for position, (source, path) in enumerate(sources, start=1):
+        try:
+            if path is not None:
+                with path.open("rb") as file:
+                    yield from _read_lines(file, str(source))
+            elif source == STANDARD_INPUT:
+                yield from _read_lines(_open_standard_input(), STANDARD_INPUT)
+            elif seed := _read_line(str(source), "argument", position):
+                yield seed
+        except OSError as error:
+            raise _unreadable(source, error) from None
+
+
+def _open_standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise GossamerError("Standard input is closed: name a seed file instead of `-`.")
+    return sys.stdin.buffer
+
+
+def _read_lines(file: BinaryIO, source: str) -> Iterator[Seed | BadLine]:
+    for number, text in enumerate(_split_lines(file), start=1):
+        if seed := _read_line(text, source, number):
+            yield seed
+
+
+def _split_lines(file: BinaryIO) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file, or of a UTF-16 one with a byte-order mark; overlong ones are cut."""
+    chunk = file.read(2)
+    if chunk in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        decoder = codecs.getincrementaldecoder("utf-16")("replace")
+    else:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+    newlines = io.IncrementalNewlineDecoder(decoder, translate=True)
+    rest = ""
+    while chunk:
+        *lines, rest = (rest + newlines.decode(chunk)).split("\n")
+        yield from lines
+        rest = rest[: MAX_LINE_CHARS + 1]
+        chunk = file.read(1 << 16)
+    yield rest + newlines.decode(b"", final=True)
+
+
+def _read_line(text: str, source: str, line: int) -> Seed | BadLine | None:
+    text = text.partition("#")[0].strip()  # what follows is a comment, or a fragment: neither matters
+    if not text:
+        return None
+    bare = not _SCHEME.match(text)
+    url = _normalise_seed(text, bare)
+    if isinstance(url, str):
+        return Seed(identify(url), bare, source, line)
+    readable = text[:MAX_SHOWN_CHARS].encode("utf-8", "backslashreplace").decode()
+    return BadLine(readable, "not UTF-8 text" if _LONE_SURROGATE.search(text) else url.value, source, line)
+
+
+def _normalise_seed(text: str, bare: bool) -> str | Refusal:
+    if len(text) > MAX_LINE_CHARS:
+        return Refusal.LENGTH
+    if not bare:
+        return normalise(text)
+    # Slashes in front would be skipped: `/path` is not the domain `path`.
+    return Refusal.SYNTAX if text[0] in "/\\?" else normalise("https://" + text)
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")  # followed by a digit, it is a port
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
