@@ -51,9 +51,7 @@ def toml(folder: Path, content: str) -> Path:
     return path
 
 
-def settle(
-    file: Path | None = None, environment: dict[str, str] | None = None, **flags: object
-) -> dict[str, Any]:
+def settle(file: Path | None = None, environment: dict[str, str] | None = None, **flags: object) -> dict[str, Any]:
     return gather(SECTIONS, file=file, environment=environment or {}, flags=flags)
 
 
@@ -157,9 +155,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
     file = toml(tmp_path, "# mine\ndealy = 1\n")
     assert refusal(file) == "dealy (crawl.toml, line 2) is not a setting; did you mean delay?"
     environment = {"GOSSAMER_MAXPAGES": "1"}
-    assert refusal(environment=environment) == (
-        "GOSSAMER_MAXPAGES is not a setting; did you mean GOSSAMER_MAX_PAGES?"
-    )
+    assert refusal(environment=environment) == ("GOSSAMER_MAXPAGES is not a setting; did you mean GOSSAMER_MAX_PAGES?")
     assert refusal(log_levle="info") == "--log-levle is not a setting; did you mean --log-level?"
     assert refusal(zzz=1).startswith("--zzz is not a setting; did you mean --")
 
@@ -207,9 +203,7 @@ def test_a_missing_setting_that_has_no_default_is_asked_for() -> None:
     class Identity:
         email: str
 
-    with pytest.raises(
-        GossamerError, match=r"^--email is needed; GOSSAMER_EMAIL or email in crawl.toml will do"
-    ):
+    with pytest.raises(GossamerError, match=r"^--email is needed; GOSSAMER_EMAIL or email in crawl.toml will do"):
         gather({"identity": Identity}, file=None, environment={}, flags={})
 
 
@@ -250,17 +244,13 @@ def test_what_is_written_explains_itself() -> None:
         max_duration_s=st.none() | st.integers(),
         log_level=st.sampled_from(["info", "debug"]),
         warc=st.booleans(),
-        data_dir=st.lists(st.text(min_size=1).filter(lambda part: "~" not in part)).map(
-            lambda parts: Path(*parts)
-        ),
+        data_dir=st.lists(st.text(min_size=1).filter(lambda part: "~" not in part)).map(lambda parts: Path(*parts)),
         allow_network=st.lists(st.text()).map(tuple),
         name=st.text(),
     ),
 )
 @example(pace=Pace(delay_s=1e-7), limits=Limits(name='\x00\x7f"\\\r\n🕷', allow_network=("a,b", "", "]")))
-def test_what_is_written_reads_back_equal(
-    tmp_path_factory: pytest.TempPathFactory, pace: Pace, limits: Limits
-) -> None:
+def test_what_is_written_reads_back_equal(tmp_path_factory: pytest.TempPathFactory, pace: Pace, limits: Limits) -> None:
     file = tmp_path_factory.getbasetemp() / "written.toml"
     file.write_text(as_toml({"pace": pace, "limits": limits}), encoding="utf-8", newline="")
     assert settle(file) == {"pace": pace, "limits": limits}

@@ -98,9 +98,7 @@ def _make_venv(lock: IO[str]) -> None:
         ) from None
     # The real file, not python3: when the system moves on to another Python, .venv/bin/python is gone.
     command = [os.path.realpath(sys.executable), "-m", "venv", "--clear", str(VENV)]
-    run = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=[lock.fileno()]
-    )
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=[lock.fileno()])
     if run.returncode:
         raise SetupError(f"could not make {VENV}: {_last_word(run.stdout.splitlines())}")
 
@@ -129,8 +127,7 @@ def _install(wanted: list[str], lock: IO[str], progress: _Progress) -> None:
             progress.see(line)
     if pip.returncode:
         raise SetupError(
-            f"pip could not install what {' and '.join(wanted)} names: {_last_word(lines)} "
-            f"(all it said is in {LOG})"
+            f"pip could not install what {' and '.join(wanted)} names: {_last_word(lines)} (all it said is in {LOG})"
         )
 
 

@@ -88,8 +88,7 @@ def gather(
             if key not in known:
                 nearest = get_close_matches(key, known, n=1, cutoff=0)[0]
                 raise GossamerError(
-                    f"{source.spell(key)}{source.place(key)} is not a setting; "
-                    f"did you mean {source.spell(nearest)}?"
+                    f"{source.spell(key)}{source.place(key)} is not a setting; did you mean {source.spell(nearest)}?"
                 )
             try:
                 values[key] = _convert(known[key], value)
@@ -151,9 +150,7 @@ def _from_file(file: Path | None) -> _Source:
     except OSError as error:
         raise GossamerError(f"{file} cannot be read ({error.strerror}); name a file that can") from None
     except ValueError as error:  # neither UTF-8 nor TOML
-        raise GossamerError(
-            f"{file} is not valid TOML ({error}); write one `setting = value` per line"
-        ) from None
+        raise GossamerError(f"{file} is not valid TOML ({error}); write one `setting = value` per line") from None
     for key, value in given.items():
         if isinstance(value, dict):
             raise GossamerError(f"{file} has a section [{key}]; write its settings without sections")
@@ -181,9 +178,7 @@ def _build(section: type[Any], name: str, known: Mapping[str, _Setting], values:
             arguments[setting.field.name] = values[setting.key]
         elif setting.section == name and _is_required(setting.field):
             key = setting.key
-            raise GossamerError(
-                f"{_flag(key)} is needed; {_variable(key)} or {key} in crawl.toml will do too"
-            )
+            raise GossamerError(f"{_flag(key)} is needed; {_variable(key)} or {key} in crawl.toml will do too")
     try:
         return section(**arguments)
     except ValueError as error:

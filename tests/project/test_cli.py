@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import signal
 import sqlite3
@@ -42,9 +43,7 @@ def all_commands() -> list[list[str]]:
 
 
 @pytest.mark.parametrize("path", all_commands(), ids=" ".join)
-def test_every_command_explains_itself_with_an_example(
-    path: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_command_explains_itself_with_an_example(path: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*path, "--help"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(" ".join(["Usage: gossamer", *path]))
@@ -116,17 +115,24 @@ def test_an_operators_mistake_is_its_message_and_a_bug_is_a_traceback(
         run(["fail", "bug"])
 
 
-def test_ctrl_c_ends_silently_with_130() -> None:
-    program = (
+def program(body: str) -> list[str]:
+    """A run of `gossamer` whose one command does what `body` says."""
+    script = (
         "import sys, click, gossamer.cli as cli\n"
-        "command = click.Command('wait', callback=lambda: (print('waiting', flush=True), sys.stdin.read()))\n"
-        "sys.modules['gossamer.cli.wait'] = type(sys)('wait')\n"
-        "sys.modules['gossamer.cli.wait'].command = command\n"
-        "cli.SUMMARIES['wait'] = 'Wait.'\n"
-        "sys.exit(cli.run(['wait']))\n"
+        "sys.modules['gossamer.cli.do'] = module = type(sys)('do')\n"
+        f"module.command = click.Command('do', callback=lambda: ({body}))\n"
+        "cli.SUMMARIES['do'] = 'Do it.'\n"
+        "sys.exit(cli.run(['do']))\n"
     )
+    return [sys.executable, "-c", script]
+
+
+def test_ctrl_c_ends_silently_with_130() -> None:
     waiting = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        program("print('waiting', flush=True), sys.stdin.read()"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert waiting.stdout is not None
     assert waiting.stdout.readline() == b"waiting\n"
@@ -135,15 +141,18 @@ def test_ctrl_c_ends_silently_with_130() -> None:
     assert waiting.returncode == 130
 
 
-def test_a_reader_that_has_gone_is_no_reason_to_complain() -> None:
-    for arguments in (["--help"], ["version"]):
-        program = subprocess.Popen([*GOSSAMER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        assert program.stdout is not None
-        program.stdout.close()
-        assert program.stderr is not None
-        assert program.stderr.read() == b""
-        program.stderr.close()
-        assert program.wait() == 141
+@pytest.mark.parametrize(
+    "command",
+    [[*GOSSAMER, "--help"], [*GOSSAMER, "version"], program("print('few words')"), program("print('many' * 10**6)")],
+    ids=["help", "version", "few words", "many words"],
+)
+def test_a_reader_that_has_gone_is_no_reason_to_complain(command: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = os.environ | {"PYTHONUNBUFFERED": ""}  # what is printed leaves only at the end
+    ended = subprocess.run(command, env=environment, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
 
 
 def test_version_prints_what_must_agree_among_workers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,18 +171,15 @@ def test_version_prints_what_must_agree_among_workers(capsys: pytest.CaptureFixt
 
 
 def test_help_and_version_load_no_command_that_was_not_asked_for() -> None:
-    program = (
+    script = (
         "import sys; from gossamer.cli import run; run(sys.argv[1:]);"
         "print(*(name for name in sys.modules if name.startswith('gossamer')))"
     )
     for arguments, loaded in (
         (["--help"], {"gossamer", "gossamer.cli", "gossamer.errors"}),
-        (
-            ["version"],
-            {"gossamer", "gossamer.cli", "gossamer.errors", "gossamer.cli.version", "gossamer.urls"},
-        ),
+        (["version"], {"gossamer", "gossamer.cli", "gossamer.errors", "gossamer.cli.version", "gossamer.urls"}),
     ):
-        command = [sys.executable, "-c", program, *arguments]
+        command = [sys.executable, "-c", script, *arguments]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert set(said.splitlines()[-1].split()) == loaded
 

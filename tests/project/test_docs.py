@@ -1,0 +1,78 @@
+"""The documentation names what is there, and nothing that is not."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gossamer.cli import SUMMARIES, run
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+MODULES = {
+    path.stem
+    for path in (ROOT / "src" / "gossamer").iterdir()
+    if (path.suffix == ".py" or (path / "__init__.py").exists()) and not path.stem.startswith("__")
+}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    text = page.read_text()
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        assert (page.parent / path).exists(), target
+        if anchor:
+            titles = re.findall(r"(?m)^#+ (.+)$", (page.parent / path if path else page).read_text())
+            assert anchor in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_in_the_documentation_exists(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    typed = re.findall(r"(?m)^    (?:\$ )?\./gossamer ([^#|\n]+)", page.read_text())
+    for line in typed:
+        path: list[str] = []
+        for word in shlex.split(line):
+            if not re.fullmatch("[a-z]+", word) or run([*path, word, "--help"]) != 0:
+                break
+            path.append(word)
+            capsys.readouterr()
+        assert path or line.startswith("--help"), line
+
+
+def test_the_readme_shows_every_command() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in SUMMARIES if f"gossamer {name}" not in readme] == []
+
+
+def test_the_architecture_tells_what_is_here_from_what_is_planned() -> None:
+    table = (ROOT / "docs" / "architecture.md").read_text().partition("| layer | today | planned |")[2]
+    rows = [row.split("|")[2:4] for row in table.partition("\n\n")[0].splitlines()[2:]]
+    today = [set(re.findall(r"`(\w+)`", here)) for here, _ in rows]
+    planned = [set(re.findall(r"`(\w+)`", planned)) for _, planned in rows]
+    assert set().union(*today) == MODULES
+    assert not set().union(*planned) & MODULES
+    # Row by row the same layers as those that the build enforces.
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [set(re.findall(r"\w+", layer)) for layer in contract["layers"] if layer != "__main__"]
+    assert [here | later for here, later in zip(today, planned, strict=True)] == layers
+
+
+def test_the_glossary_has_each_word_once_in_order() -> None:
+    words = re.findall(r"(?m)^\*\*(.+?)\*\*: ", (ROOT / "docs" / "glossary.md").read_text())
+    assert words == sorted(set(words))
+    assert len(words) > 30
+
+
+def test_words_set_in_italics_in_the_glossary_are_defined_there() -> None:
+    glossary = (ROOT / "docs" / "glossary.md").read_text().replace("\n", " ")
+    words = set(re.findall(r"\*\*(.+?)\*\*: ", glossary))
+    for used in re.findall(r"(?<!\*)\*([a-z. ]+)\*(?!\*)", glossary):
+        stem = {"given up": "give up", "seeded": "seed"}.get(used, used)
+        assert {stem, stem.removesuffix("s")} & words, used
