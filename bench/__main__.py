@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("frontier", "simweb")
+NAMES = ("frontier", "claimers", "simweb")
 
 
 def main() -> None:

@@ -64,9 +64,7 @@ def links(urls: int, sites: int, draw: random.Random) -> Iterator[Link]:
         sizes[site] += 1
 
 
-def measure_add(
-    frontier: SqliteFrontier, known: list[Link], sites: int, draw: random.Random, batches: int
-) -> Cost:
+def measure_add(frontier: SqliteFrontier, known: list[Link], sites: int, draw: random.Random, batches: int) -> Cost:
     """Add batches in which most links are known already, as a crawl does."""
     number = 10_000_000
     offered = []
@@ -80,9 +78,7 @@ def measure_add(
     wall, cpu = time.perf_counter(), time.process_time()
     for batch in offered:
         frontier.add(batch)
-    return Cost(
-        things=batches * ADD_LINKS, wall_s=time.perf_counter() - wall, cpu_s=time.process_time() - cpu
-    )
+    return Cost(things=batches * ADD_LINKS, wall_s=time.perf_counter() - wall, cpu_s=time.process_time() - cpu)
 
 
 def measure_turns(frontier: SqliteFrontier, rounds: int) -> tuple[Cost, Cost]:

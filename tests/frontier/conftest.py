@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture(params=sorted(LABS))
 def new_lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Lab]]:
     """Return a function that makes a fresh lab, its crawl begun, as often as a test needs one."""
-    labs = []
+    labs: list[Lab] = []
 
     def make(*, delay_s: float = DELAY_S, page_limit: int | None = None, real_time: bool = False) -> Lab:
         folder = tmp_path / str(len(labs))

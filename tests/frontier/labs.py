@@ -45,6 +45,9 @@ class Lab(Protocol):
     def opener(self) -> Callable[[], Frontier]:
         """Return a picklable function that opens this frontier on the real clock, in any process."""
 
+    def close(self) -> None:
+        """Let go of everything."""
+
 
 class ManualClock:
     """A boot clock that moves only when told to."""
@@ -83,9 +86,7 @@ class SqliteLab:
 
     def crash(self, worker: int, operation: Callable[[Frontier], object], *, step: int) -> bool:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", DeprecationWarning
-            )  # the child never touches the parent's threads
+            warnings.simplefilter("ignore", DeprecationWarning)  # the child never touches the parent's threads
             child = os.fork()
         if child == 0:
             frontier = SqliteFrontier(self.path, clock=self._clock)
@@ -114,4 +115,4 @@ class SqliteLab:
         self._handles.clear()
 
 
-LABS: dict[str, Callable[..., SqliteLab]] = {"sqlite": SqliteLab}
+LABS: dict[str, Callable[..., Lab]] = {"sqlite": SqliteLab}

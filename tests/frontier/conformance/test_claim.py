@@ -38,9 +38,7 @@ def test_a_claim_brings_the_site_its_epoch_its_delay_and_its_urls(lab: Lab) -> N
     assert (url.depth, url.rank, url.hops, url.tries, url.kind) == (3, 2, 0, 0, 0)
 
 
-@pytest.mark.parametrize(
-    "url", ["http://a.test:8080/", "https://a.test:8443/x/y?z=/", "http://[::1]/", "http://h/"]
-)
+@pytest.mark.parametrize("url", ["http://a.test:8080/", "https://a.test:8443/x/y?z=/", "http://[::1]/", "http://h/"])
 def test_the_host_of_a_claimed_url_is_scheme_name_and_port(lab: Lab, url: str) -> None:
     frontier, _ = lab.join()
     frontier.add([link(url)])
@@ -194,9 +192,7 @@ def test_a_sites_urls_come_by_rank_then_depth_then_arrival(new_lab: Callable[...
 @pytest.mark.parametrize(
     ("delay_s", "urls"), [(70, 1), (61, 1), (60, 2), (20, 4), (6, 10), (0.1, 10), (0.05, 50), (0, 50)]
 )
-def test_a_claim_brings_about_a_minutes_worth_of_urls(
-    new_lab: Callable[..., Lab], delay_s: float, urls: int
-) -> None:
+def test_a_claim_brings_about_a_minutes_worth_of_urls(new_lab: Callable[..., Lab], delay_s: float, urls: int) -> None:
     assert urls_per_claim(delay_s) == urls
     lab = new_lab(delay_s=delay_s)
     frontier, _ = lab.join()

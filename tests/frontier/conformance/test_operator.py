@@ -57,14 +57,14 @@ def test_heartbeats_bring_exclusions_when_they_changed(lab: Lab) -> None:
     lab.open().exclude(["a.test", "b.test"])
     second = frontier.heartbeat({}, first.exclusions_version)
     assert isinstance(second, Orders)
-    assert second.excluded == {"a.test", "b.test"}
+    assert second.excluded == frozenset({"a.test", "b.test"})
     third = frontier.heartbeat({}, second.exclusions_version)
     assert isinstance(third, Orders)
     assert third.excluded is None, "nothing changed since"
     lab.open().readmit(["a.test"])
     fourth = frontier.heartbeat({}, third.exclusions_version)
     assert isinstance(fourth, Orders)
-    assert fourth.excluded == {"b.test"}
+    assert fourth.excluded == frozenset({"b.test"})
 
 
 def test_heartbeats_bring_the_operators_orders(lab: Lab) -> None:

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from contextlib import contextmanager
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer import metrics
@@ -18,7 +19,6 @@ from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from gossamer.frontier.clock import Clock
 
@@ -32,11 +32,14 @@ _FOLDER = resources.files("gossamer.frontier.sqlite")
 SQL = read_statements(_FOLDER / "queries.sql")
 
 
-class Crawl:
-    """The crawl's row inside one transaction: its terms, the time, and counters that are saved at the end."""
+class Transaction:
+    """One transaction: its statements, the crawl's terms and time, and counters that are saved at its end."""
 
-    def __init__(self, row: sqlite3.Row, boot_s: float) -> None:
-        """Read the clock by the row: `now_ms` is never ahead of crawl time, `wait_from_ms` never behind it."""
+    def __init__(self, connection: sqlite3.Connection, boot_s: float) -> None:
+        """Read the crawl's row and its clock: `now_ms` is never ahead of crawl time, `wait_from_ms` never behind."""
+        self.execute = connection.execute
+        self.executemany = connection.executemany
+        row = connection.execute(SQL["crawl"]).fetchone()
         offset_ms = row["clock_offset_ms"]
         self._boot_ms = boot_s * 1000
         self._saved_ms: int = row["clock_ms"]
@@ -54,6 +57,14 @@ class Crawl:
         self.pages: int = row["pages"]
         self.given_up: int = row["given_up"]
         self.in_hand: int = row["in_hand"]
+
+    def save(self) -> None:
+        """Save the clock and the counters."""
+        self.execute(SQL["save_crawl"], {
+            "clock_ms": self.now_ms, "next_seq": self.next_seq, "sites": self.sites,
+            "sites_with_work": self.sites_with_work, "known": self.known, "done": self.done,
+            "pages": self.pages, "given_up": self.given_up, "in_hand": self.in_hand,
+        })  # fmt: skip
 
     def restart_clock(self) -> int:
         """Go on from the time that was last saved: the clock stood still while the crawl did. Return the offset."""
@@ -127,20 +138,16 @@ class Database:
                 )
 
     @contextmanager
-    def transaction(self, operation: str) -> Iterator[Crawl]:
+    def transaction(self, operation: str) -> Iterator[Transaction]:
         """Run one write transaction: all of it is committed and synced, or nothing has happened."""
         asked = time.perf_counter()
         with self._gate:
             self.connection.execute(SQL["begin"])
             began = time.perf_counter()
             try:
-                crawl = self._crawl()
-                yield crawl
-                self.connection.execute(SQL["save_crawl"], {
-                    "clock_ms": crawl.now_ms, "next_seq": crawl.next_seq, "sites": crawl.sites,
-                    "sites_with_work": crawl.sites_with_work, "known": crawl.known, "done": crawl.done,
-                    "pages": crawl.pages, "given_up": crawl.given_up, "in_hand": crawl.in_hand,
-                })  # fmt: skip
+                tx = Transaction(self.connection, self._clock())
+                yield tx
+                tx.save()
                 self.connection.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:
@@ -151,17 +158,13 @@ class Database:
         metrics.FRONTIER_OPERATION_SECONDS.labels(operation).observe(ended - began)
 
     @contextmanager
-    def snapshot(self) -> Iterator[Crawl]:
+    def snapshot(self) -> Iterator[Transaction]:
         """Read several things as of one instant; writes nothing and waits for nobody."""
         self.connection.execute("BEGIN")
         try:
-            yield self._crawl()
+            yield Transaction(self.connection, self._clock())
         finally:
             self.connection.execute("COMMIT")
-
-    def _crawl(self) -> Crawl:
-        row = self.connection.execute(SQL["crawl"]).fetchone()
-        return Crawl(row, self._clock())
 
     def close(self) -> None:
         """Close the file."""
@@ -199,9 +202,7 @@ class Gate:
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the schema up to date: numbered scripts, each in a transaction of its own, each run once."""
-    scripts = sorted(
-        (f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name
-    )
+    scripts = sorted((f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > len(scripts):
         raise GossamerError(f"{path} was written by a newer Gossamer: upgrade this one to go on with it.")
@@ -219,8 +220,7 @@ def refuse_network_file_system(path: Path) -> None:
     """Refuse a folder whose locks and syncs other machines share, where the system tells (Linux)."""
     folder = path.resolve().parent
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-            lines = mounts.read().splitlines()
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return
     best, kind = "", ""

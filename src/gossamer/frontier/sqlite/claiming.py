@@ -1,0 +1,121 @@
+"""The steps of `claim`, inside a transaction."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from gossamer.frontier import urls_per_claim
+from gossamer.frontier.sqlite.database import SQL
+from gossamer.records import Claim, HostState, QueuedUrl
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from gossamer.frontier.sqlite.database import Transaction
+
+MOVE_URLS = 1_000  # deferred or woken at a time: a site with a million of them costs many small steps
+MOVE_ROUNDS = 8  # per site and claim
+RECHECK_S = 1.0  # when a claim depends on what others give back
+
+
+def claim_due(tx: Transaction, worker: int, sites: int) -> list[Claim]:
+    """Own up to so many due sites, within this worker's fair share and the page limit."""
+    sites = min(sites, _fair_share(tx, worker))
+    claims: list[Claim] = []
+    while len(claims) < sites and tx.pages_left != 0:
+        due = tx.execute(SQL["due_sites"], {
+            "delay_ms": tx.delay_ms, "now_ms": tx.now_ms, "sites": sites - len(claims),
+        }).fetchall()  # fmt: skip
+        if not due:
+            break
+        claims += [claim for site in due if tx.pages_left != 0 and (claim := _claim_site(tx, worker, site))]
+    return claims
+
+
+def until_claimable(tx: Transaction) -> float | None:
+    """Return how long it is no use to claim, after a claim that yielded nothing."""
+    if tx.pages_left == 0:
+        return RECHECK_S if tx.in_hand else None
+    wait_s = until_ready(tx)
+    return RECHECK_S if wait_s == 0 else wait_s  # 0: due, but beyond this worker's share
+
+
+def until_ready(tx: Transaction) -> float | None:
+    """Return how long until the next free site is due; None if nothing waits."""
+    (ready_ms,) = tx.execute(SQL["next_ready"]).fetchone()
+    return None if ready_ms is None else tx.wait_s(ready_ms)
+
+
+def first_queued(tx: Transaction, site_id: int) -> int | None:
+    """Return when a site's first URL is eligible (0: now), or None if nothing is queued."""
+    row: tuple[int] | None = tx.execute(SQL["first_queued"], {"site_id": site_id}).fetchone()
+    return None if row is None else row[0]
+
+
+def _fair_share(tx: Transaction, worker: int) -> int:
+    """Return how many more sites this worker may hold: a greedy one would starve its peers."""
+    live: int
+    mine: int
+    (live,) = tx.execute(SQL["count_live_workers"]).fetchone()
+    (mine,) = tx.execute(SQL["count_owned"], {"worker": worker}).fetchone()
+    return max(0, math.ceil(tx.sites_with_work / live) - mine)
+
+
+def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None:
+    """Own a due site if it has an eligible URL; if not, put it to rest until it has."""
+    delay_s = site["delay_ms"] / 1000
+    rows = _eligible(tx, site["site_id"], urls_per_claim(delay_s))
+    if tx.pages_left is not None:
+        rows = rows[: tx.pages_left]
+    if not rows:
+        _rest(tx, site["site_id"])
+        return None
+    epoch = site["epoch"] + 1
+    tx.execute(SQL["own_site"], {
+        "site_id": site["site_id"], "worker": worker, "epoch": epoch, "urls": len(rows),
+    })  # fmt: skip
+    tx.in_hand += len(rows)
+    return Claim(
+        site=site["name"],
+        epoch=epoch,
+        delay_s=delay_s,
+        seeded=bool(site["seeded"]),
+        urls=tuple(QueuedUrl(*tuple(row)[:8]) for row in rows),
+        hosts={row["host"]: _host_state(row) for row in rows if row["name"] is not None},
+    )
+
+
+def _eligible(tx: Transaction, site_id: int, urls: int) -> list[sqlite3.Row]:
+    """Return a site's next URLs, after moving those that wake up in and those of blocked hosts out."""
+    tx.execute(SQL["wake_deferred"], {"site_id": site_id, "now_ms": tx.now_ms, "at_most": MOVE_URLS})
+    for _ in range(MOVE_ROUNDS):
+        rows = tx.execute(SQL["next_urls"], {"site_id": site_id, "urls": urls}).fetchall()
+        blocked = {row["host"]: row["blocked_until"] for row in rows if (row["blocked_until"] or 0) > tx.now_ms}
+        if not blocked:
+            return rows
+        for host, until_ms in blocked.items():
+            tx.execute(SQL["defer_blocked"], {
+                "site_id": site_id, "host": host, "blocked_until": until_ms, "at_most": MOVE_URLS,
+            })  # fmt: skip
+    return []  # the next claim moves on: a transaction must stay short
+
+
+def _rest(tx: Transaction, site_id: int) -> None:
+    first_ms = first_queued(tx, site_id)
+    tx.execute(SQL["rest_site"], {
+        "site_id": site_id,
+        "has_work": first_ms is not None,
+        "ready_at": max(tx.now_ms + 1, first_ms or 0),
+    })  # fmt: skip
+    tx.sites_with_work -= first_ms is None
+
+
+def _host_state(row: sqlite3.Row) -> HostState:
+    return HostState(
+        host=row["name"],
+        rules=row["rules"],
+        expires_at=row["expires_at"],
+        failures=row["failures"],
+        failing_since=row["failing_since"],
+    )

@@ -1,0 +1,90 @@
+"""The steps of `complete`, and of giving sites back, inside a transaction."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from gossamer.frontier.sqlite.claiming import first_queued
+from gossamer.frontier.sqlite.database import SQL
+from gossamer.records import Done, GivenUp, Retry
+from gossamer.urls import hash_site
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from gossamer.frontier.sqlite.database import Transaction
+    from gossamer.records import Visit
+
+
+def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
+    """Enter what happened at a site; return whether it was still this worker's."""
+    site_id = hash_site(visit.site)
+    site = tx.execute(SQL["visited_site"], {"site_id": site_id}).fetchone()
+    mine = site is not None and (site["owner"], site["epoch"]) == (worker, visit.epoch)
+    _settle(tx, site_id, visit)
+    for host in visit.hosts:
+        tx.execute(SQL["keep_host"], {
+            "site_id": site_id, "name": host.host, "rules": host.rules, "expires_at": host.expires_at,
+            "failures": host.failures, "failing_since": host.failing_since,
+            "blocked_until": tx.after_ms(host.blocked_s) if host.blocked_s else 0,
+        })  # fmt: skip
+    if mine:
+        _put_back(tx, site_id, visit)
+        if visit.release:
+            own_delay_ms = math.ceil(visit.release.own_delay_s * 1000)
+            _release(tx, site_id, site["in_hand"], tx.after_ms(visit.release.wait_s), own_delay_ms)
+    return mine
+
+
+def owned_sites(tx: Transaction, worker: int, at_most: int = -1) -> list[sqlite3.Row]:
+    """Return what a worker owns."""
+    key = {"worker": worker, "delay_ms": tx.delay_ms, "at_most": at_most}
+    return tx.execute(SQL["owned_sites"], key).fetchall()
+
+
+def free_site(tx: Transaction, site: sqlite3.Row) -> None:
+    """Free a site whose last request is unknown: it cannot have been later than now, so a full delay is safe."""
+    paced_ms = tx.after_ms(site["delay_ms"] / 1000)
+    _release(tx, site["site_id"], site["in_hand"], paced_ms, site["own_delay_ms"])
+
+
+def _settle(tx: Transaction, site_id: int, visit: Visit) -> None:
+    given_up: Counter[str] = Counter()
+    for url_hash, outcome in visit.outcomes:
+        if isinstance(outcome, Retry):
+            continue
+        key = {"site_id": site_id, "url_hash": url_hash}
+        text = outcome.reason.value if isinstance(outcome, GivenUp) else ""
+        if not tx.execute(SQL["settle_seen"], {**key, "outcome": text}).rowcount:
+            continue  # settled before: a repeat after a crash, or a late completion
+        tx.execute(SQL["settle_queue"], key)
+        if isinstance(outcome, Done):
+            tx.done += 1
+            tx.pages += outcome.page
+        else:
+            given_up[text] += 1
+    tx.given_up += given_up.total()
+    for reason, urls in given_up.items():
+        tx.execute(SQL["count_given_up"], {"reason": reason, "urls": urls})
+
+
+def _put_back(tx: Transaction, site_id: int, visit: Visit) -> None:
+    for url_hash, outcome in visit.outcomes:
+        if isinstance(outcome, Retry):
+            tx.execute(SQL["retry_later"], {
+                "site_id": site_id, "url_hash": url_hash, "counted": outcome.counted,
+                "not_before": tx.after_ms(outcome.wait_s),
+            })  # fmt: skip
+
+
+def _release(tx: Transaction, site_id: int, in_hand: int, paced_ms: int, own_delay_ms: int) -> None:
+    """Free a site. What was reserved for it from the page limit goes back; its pages were counted."""
+    first_ms = first_queued(tx, site_id)
+    tx.execute(SQL["release_site"], {
+        "site_id": site_id, "delay_ms": own_delay_ms, "paced_at": paced_ms,
+        "has_work": first_ms is not None, "ready_at": max(paced_ms, first_ms or 0),
+    })  # fmt: skip
+    tx.in_hand -= in_hand
+    tx.sites_with_work -= first_ms is None
