@@ -31,9 +31,7 @@ def test_a_snapshot_tells_sums_and_counts_flat_and_ready_for_json() -> None:
     metrics.FRONTIER_OPERATION_SECONDS.labels("claim").observe(0.5)
     after = snapshot()
     assert json.loads(json.dumps(after)) == after
-    grown = {
-        name: value - before.get(name, 0) for name, value in after.items() if value != before.get(name, 0)
-    }
+    grown = {name: value - before.get(name, 0) for name, value in after.items() if value != before.get(name, 0)}
     assert grown == {
         "gossamer_frontier_links_total{result=new}": 3,
         "gossamer_frontier_claimed_sites_total": 1,
