@@ -26,7 +26,7 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
         for seq, link in enumerate(links, start=tx.next_seq)
     ])  # fmt: skip
     tx.next_seq += len(links)
-    tx.sites += tx.execute(SQL["add_sites"], {"now_ms": tx.wait_from_ms}).rowcount
+    tx.sites += tx.execute(SQL["add_sites"], {"now_ms": tx.now_ms}).rowcount
     if any(link.seeded for link in links):
         tx.execute(SQL["mark_seeded"])
     changed = tx.execute(SQL["add_seen"]).rowcount

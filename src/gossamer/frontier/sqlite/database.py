@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.clock import Clock
 
+MOUNTS = Path("/proc/self/mountinfo")
 OLDEST_SQLITE = (3, 33, 0)  # UPDATE … FROM
 NETWORK_FILE_SYSTEMS = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "lustre",
@@ -92,7 +93,10 @@ class Database:
         """Open the file, creating or upgrading it as needed."""
         self._clock = clock
         refuse_network_file_system(path)
-        self._gate = Gate(path)
+        try:
+            self._gate = Gate(path)
+        except OSError as error:
+            raise GossamerError(f"{path} cannot be opened as a frontier: {error.strerror}.") from error
         try:
             self.connection = sqlite3.connect(
                 path, isolation_level=None, check_same_thread=False, cached_statements=256
@@ -220,7 +224,7 @@ def refuse_network_file_system(path: Path) -> None:
     """Refuse a folder whose locks and syncs other machines share, where the system tells (Linux)."""
     folder = path.resolve().parent
     try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+        lines = MOUNTS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return
     best, kind = "", ""

@@ -1,0 +1,248 @@
+"""What only the SQLite engine promises: plans, the file, its neighbours, its schema."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench import claimers
+from gossamer.errors import GossamerError
+from gossamer.frontier.recent import RecentLinks
+from gossamer.frontier.sqlite import SqliteFrontier, database
+from gossamer.frontier.statements import read_statements
+from tests.frontier.samples import claim, complete, link, links
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a folder" / "frontier.sqlite"
+
+
+@pytest.fixture
+def frontier(path: Path) -> Iterator[SqliteFrontier]:
+    path.parent.mkdir()
+    with SqliteFrontier(path) as frontier:
+        frontier.resume(delay_s=70)
+        frontier.join("test")
+        yield frontier
+
+
+def _plan(frontier: SqliteFrontier, name: str, **parameters: object) -> list[str]:
+    connection = frontier._database.connection
+    return [row["detail"] for row in connection.execute("EXPLAIN QUERY PLAN " + database.SQL[name], parameters)]
+
+
+def test_a_claim_walks_the_ready_list_without_a_sort(frontier: SqliteFrontier) -> None:
+    frontier.add([link(f"s{n}.test/") for n in range(500)])
+    assert _plan(frontier, "due_sites", delay_ms=0, now_ms=0, sites=1) == [
+        "SEARCH site USING INDEX site_ready (ready_at<?)"
+    ]
+
+
+def test_a_sites_next_urls_come_from_the_order_index_without_a_sort(frontier: SqliteFrontier) -> None:
+    for name, parameters in (("next_urls", {"urls": 1}), ("first_queued", {})):
+        plan = _plan(frontier, name, site_id=1, **parameters)
+        assert "queue_order (site_id=?" in plan[0]
+        assert not any("TEMP B-TREE" in step or "SCAN" in step for step in plan)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("next_ready", {}), ("sites_in_hand", {}), ("any_unsettled", {}), ("count_owned", {"worker": 1}),
+        ("owned_sites", {"worker": 1, "delay_ms": 0, "at_most": 1}),
+        ("find_seen", {"site_id": 1, "url_hash": b""}), ("settle_queue", {"site_id": 1, "url_hash": b""}),
+    ],
+)  # fmt: skip
+def test_no_read_scans_what_grows_with_the_crawl(
+    frontier: SqliteFrontier, name: str, parameters: dict[str, object]
+) -> None:
+    for step in _plan(frontier, name, **parameters):
+        assert not step.startswith(("SCAN site", "SCAN queue", "SCAN seen", "SCAN q")) or "INDEX site_" in step, step
+
+
+def test_another_program_that_writes_to_the_file_does_not_fail_us(frontier: SqliteFrontier, path: Path) -> None:
+    """A deferred transaction would read first and then find that somebody else had written."""
+    locked = threading.Event()
+
+    def hold_the_lock() -> None:
+        with closing(sqlite3.connect(path, isolation_level=None)) as outsider:
+            for _ in range(40):
+                outsider.execute("BEGIN IMMEDIATE")
+                outsider.execute("UPDATE crawl SET state = state")
+                locked.set()
+                outsider.execute("COMMIT")
+
+    thread = threading.Thread(target=hold_the_lock)
+    thread.start()
+    locked.wait()
+    for number in range(60):
+        frontier.add([link(f"a.test/{number}")])
+    thread.join()
+    assert frontier.stats().queued == 60
+
+
+def test_every_write_begins_by_taking_the_write_lock(frontier: SqliteFrontier) -> None:
+    statements: list[str] = []
+    frontier._database.connection.set_trace_callback(statements.append)
+    frontier.add(links("a.test", 2))
+    (owned,) = claim(frontier)
+    complete(frontier, owned)
+    frontier.heartbeat({})
+    begins = [statement for statement in statements if statement.startswith("BEGIN")]
+    assert begins == ["BEGIN IMMEDIATE"] * 4
+
+
+def test_many_processes_own_no_site_twice_and_lose_nothing(path: Path) -> None:
+    path.parent.mkdir()
+    history = claimers.run(partial(SqliteFrontier, path), processes=4, turns_each=1_000)
+    assert history.turns >= 4_000
+    assert history.owned_twice == []
+    assert (history.lost, history.settled_twice) == (0, 0)
+
+
+def test_a_writer_without_pause_does_not_keep_others_waiting(frontier: SqliteFrontier, path: Path) -> None:
+    """Each of twenty heartbeats gets in between two of the loader's transactions, not after the last of them."""
+    stop = threading.Event()
+    batches = 0
+
+    def load() -> None:
+        nonlocal batches
+        with SqliteFrontier(path) as loader:
+            while not stop.is_set():
+                loader.add([link(f"s{batches}.test/{n}") for n in range(500)])
+                batches += 1
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        for _ in range(20):
+            before = batches
+            frontier.heartbeat({})
+            assert batches - before <= 3
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_the_file_remembers_everything_between_two_starts(frontier: SqliteFrontier, path: Path) -> None:
+    frontier.add(links("a.test", 5))
+    (owned,) = claim(frontier)
+    complete(frontier, owned, links=links("b.test", 2))
+    before = frontier.stats()
+    with SqliteFrontier(path) as again:
+        assert again.stats() == before
+
+
+def test_opening_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "frontier.sqlite"
+    path.write_text("something else entirely, long enough to be looked at as a header")
+    with pytest.raises(GossamerError, match=r"frontier.sqlite cannot be opened as a frontier: file is not a database"):
+        SqliteFrontier(path)
+
+
+def test_opening_in_a_folder_that_does_not_exist_says_so(tmp_path: Path) -> None:
+    with pytest.raises(GossamerError, match="cannot be opened as a frontier"):
+        SqliteFrontier(tmp_path / "nowhere" / "frontier.sqlite")
+
+
+def test_a_frontier_of_a_newer_gossamer_is_left_alone(frontier: SqliteFrontier, path: Path) -> None:
+    frontier._database.connection.execute("PRAGMA user_version = 999")
+    with pytest.raises(GossamerError, match="written by a newer Gossamer: upgrade"):
+        SqliteFrontier(path)
+
+
+@pytest.mark.parametrize(("column", "what"), [("normaliser", "URL normaliser"), ("suffix_list", "public suffix list")])
+def test_a_frontier_that_names_sites_differently_is_refused(
+    frontier: SqliteFrontier, path: Path, column: str, what: str
+) -> None:
+    frontier._database.connection.execute(f"UPDATE crawl SET {column} = 'other'")
+    with pytest.raises(GossamerError, match=f"made with {what} other"):
+        SqliteFrontier(path)
+
+
+def test_migrations_run_once_and_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "frontier.sqlite"
+    for _ in range(2):
+        with SqliteFrontier(path) as frontier:
+            (version,) = frontier._database.connection.execute("PRAGMA user_version").fetchone()
+            assert version == len(list((database._FOLDER / "migrations").iterdir()))
+
+
+def test_ten_openers_at_once_make_one_frontier(tmp_path: Path) -> None:
+    path = tmp_path / "frontier.sqlite"
+    errors: list[BaseException] = []
+
+    def open_it() -> None:
+        try:
+            with SqliteFrontier(path) as frontier:
+                frontier.add(links("a.test", 3))
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    with SqliteFrontier(path) as frontier:
+        assert frontier.stats().known == 3
+
+
+def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "40 22 0:35 / /mnt/share\\040one rw shared:1 - nfs4 server:/x rw\n"
+        "41 22 0:36 / /mnt/share\\040one/local rw - ext4 /dev/sdb1 rw\n"
+    )
+    monkeypatch.setattr(database, "MOUNTS", mounts)
+    with pytest.raises(GossamerError, match=r"network file system \(nfs4\).*choose a local folder"):
+        database.refuse_network_file_system(Path("/mnt/share one/crawl/frontier.sqlite"))
+    database.refuse_network_file_system(Path("/mnt/share one/local/frontier.sqlite"))
+    database.refuse_network_file_system(Path("/mnt/share/frontier.sqlite"))
+
+
+def test_after_an_error_nothing_is_believed_to_be_committed(frontier: SqliteFrontier) -> None:
+    connection = frontier._database.connection
+    frontier.add(links("a.test", 2))
+    connection.execute("CREATE TRIGGER no BEFORE INSERT ON queue BEGIN SELECT RAISE(ABORT, 'disk on fire'); END")
+    with pytest.raises(sqlite3.Error, match="on fire"):
+        frontier.add([link("a.test/9")])
+    connection.execute("DROP TRIGGER no")
+    assert frontier.add([link("a.test/9")]) == 1, "the failed add left nothing behind"
+    assert frontier.stats().known == 3
+
+
+def test_recent_links_never_hide_a_smaller_depth_or_a_seed() -> None:
+    recent = RecentLinks(most=3)
+    first = links("a.test", 3, depth=2)
+    assert recent.unknown(first) == first
+    recent.remember(first)
+    assert recent.unknown(first) == []
+    nearer, seed = link("a.test/0", 1), link("a.test/1", 2, seeded=True)
+    assert recent.unknown([nearer, seed]) == [nearer, seed]
+    recent.remember([link("a.test/9", 2)])
+    assert recent.unknown(first) == first[:1], "the oldest was forgotten"
+    recent.clear()
+    assert recent.unknown(first) == first
+
+
+def test_statements_are_read_by_name_and_names_are_unique(tmp_path: Path) -> None:
+    file = tmp_path / "q.sql"
+    file.write_text("-- about\n-- name: one\n-- why\nSELECT 1\n\n-- name: two\nSELECT\n  2\n")
+    assert read_statements(file) == {"one": "SELECT 1", "two": "SELECT\n  2"}
+    file.write_text("-- name: one\nSELECT 1\n-- name: one\nSELECT 2\n")
+    with pytest.raises(ValueError, match="one name to two statements"):
+        read_statements(file)
+    assert len(database.SQL) > 40
