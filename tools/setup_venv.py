@@ -75,7 +75,7 @@ def _set_up(wanted: list[str], lock: IO[str]) -> None:
     whole = PYTHON.exists() and (VENV / BASE).exists()
     for name in (BASE, DEV):
         (VENV / name).unlink(missing_ok=True)
-    packages = sum(line[:1].isalnum() for name in wanted for line in (ROOT / name).open())
+    packages = sum(line[:1].isalnum() for name in wanted for line in (ROOT / name).read_text().splitlines())
     with _Progress(packages) as progress:
         if not whole:
             _make_venv(lock)
@@ -117,6 +117,7 @@ def _install(wanted: list[str], lock: IO[str], progress: _Progress) -> None:
             stdin=subprocess.DEVNULL,
             text=True,
             errors="replace",
+            env=os.environ | {"PIP_USER": "0"},  # where that is set, pip refuses to work inside .venv
             pass_fds=[lock.fileno()],
         ) as pip,
     ):
@@ -153,14 +154,13 @@ class _Progress:
     """One line on stderr that says what takes so long; rewritten in place on a terminal."""
 
     def __init__(self, packages: int) -> None:
-        self._line = f"Setting up .venv with Python {sys.version.split()[0]} (once, {packages} packages) ..."
         self._packages = packages
         self._seen = 0
         self._on_terminal = sys.stderr.isatty()
+        self._started = time.monotonic()
 
     def __enter__(self) -> _Progress:
-        self._started = time.monotonic()
-        self._write(self._line)
+        self._say(f"{self._packages} packages")
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -171,9 +171,13 @@ class _Progress:
         """Follow what pip says."""
         if self._on_terminal and line.startswith(("Collecting ", "Processing ")):
             self._seen += 1
-            self._write(f"\r{self._line} {self._seen}")
+            self._say(f"{self._seen} of {self._packages} packages")
         elif self._on_terminal and line.startswith("Installing collected"):
-            self._write(f"\r{self._line} installing")
+            self._say(f"installing {self._packages} packages")
+
+    def _say(self, what: str) -> None:
+        start, end = ("\r", "\x1b[K") if self._on_terminal else ("", "")
+        self._write(f"{start}Setting up .venv (only once): {what} ...{end}")
 
     def _write(self, text: str) -> None:
         sys.stderr.write(text)

@@ -38,16 +38,7 @@ _UNITS = {
 }
 _EXPECTED = {"_s": "a duration such as 70, 1.5 or 2m", "_bytes": "a size such as 500000, 64MB or 1GiB"}
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*")
-_WORDS = {
-    "true": True,
-    "yes": True,
-    "on": True,
-    "1": True,
-    "false": False,
-    "no": False,
-    "off": False,
-    "0": False,
-}
+_WORDS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,8 +47,7 @@ def test_every_command_explains_itself_with_an_example(path: list[str], capsys: 
     assert run([*path, "--help"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(" ".join(["Usage: gossamer", *path]))
-    assert "Example" in shown
-    assert " ".join(["  gossamer", *path]) in shown
+    assert " ".join(["gossamer", *path]) in shown.partition("Example")[2]
 
 
 @pytest.mark.parametrize("name", SUMMARIES)
@@ -80,7 +79,7 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
         (["versoin"], "no such command versoin; did you mean gossamer version?"),
         (["qqqqq"], "no such command qqqqq; see gossamer --help"),
         (["version", "--jsn"], "no such option --jsn; did you mean gossamer version --json?"),
-        # (["check", "ulr"], "no such command ulr; did you mean gossamer check url?"),
+        (["check", "ulr"], "no such command ulr; did you mean gossamer check url?"),
         (["version", "now"], "got unexpected extra argument (now); see gossamer version --help"),
     ],
 )

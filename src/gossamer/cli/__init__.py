@@ -18,8 +18,7 @@ from gossamer import __version__
 from gossamer.errors import GossamerError
 
 SUMMARIES = {
-    # "check": "Say how Gossamer sees a URL, a robots.txt or an address.",
-    # "simweb": "Serve a simulated web on this machine.",
+    "check": "Say how Gossamer sees a URL, a robots.txt or an address.",
     "version": "Print the versions that matter to a crawl.",
 }
 
