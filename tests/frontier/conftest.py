@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gossamer.records import Scope
 from tests.frontier.labs import DELAY_S, LABS
 
 if TYPE_CHECKING:
@@ -20,12 +21,14 @@ def new_lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable
     """Return a function that makes a fresh lab, its crawl begun, as often as a test needs one."""
     labs: list[Lab] = []
 
-    def make(*, delay_s: float = DELAY_S, page_limit: int | None = None, real_time: bool = False) -> Lab:
+    def make(
+        *, delay_s: float = DELAY_S, page_limit: int | None = None, scope: Scope = Scope.WEB, real_time: bool = False
+    ) -> Lab:
         folder = tmp_path / str(len(labs))
         folder.mkdir()
         lab = LABS[request.param](folder, real_time=real_time)
         labs.append(lab)
-        lab.open().resume(delay_s=delay_s, page_limit=page_limit)
+        lab.open().resume(delay_s=delay_s, page_limit=page_limit, scope=scope)
         return lab
 
     yield make

@@ -59,13 +59,13 @@ BUGS = {
     ),
     "completion is not atomic": Bug(
         file="engine.py",
-        right="            new = add_links(tx, unknown)\n            lost",
-        wrong='            new = add_links(tx, unknown)\n            tx.save()\n            self._execute("COMMIT")\n'
+        right="            new = add_links(tx, admitted)\n            lost",
+        wrong='            new = add_links(tx, admitted)\n            tx.save()\n            self._execute("COMMIT")\n'
         '            self._execute("BEGIN IMMEDIATE")\n            lost',
         suite=f"{SUITE}/test_crashes.py",
     ),
     "deferred BEGIN": Bug(
-        file="queries.sql", right="BEGIN IMMEDIATE", wrong="BEGIN", suite="tests/frontier/test_sqlite.py"
+        file="queries.sql", right="\nBEGIN IMMEDIATE\n", wrong="\nBEGIN\n", suite="tests/frontier/test_sqlite.py"
     ),
     "lost wake-up": Bug(
         file="adding.py",
@@ -84,6 +84,12 @@ BUGS = {
     ),
     "depth not lowered": Bug(
         file="adding.py", right="if changed > new:", wrong="if False:", suite=f"{SUITE}/test_add.py"
+    ),
+    "what the scope refused is believed known": Bug(
+        file="engine.py",
+        right="                new += add_links(tx, admitted)\n            self._recent.remember(admitted)",
+        wrong="                new += add_links(tx, admitted)\n            self._recent.remember(part)",
+        suite=f"{SUITE}/test_add.py",
     ),
     "excluded sites are claimed": Bug(
         file="queries.sql",

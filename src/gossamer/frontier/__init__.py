@@ -1,12 +1,15 @@
 """The frontier: durable, shared, and the only thing workers have in common.
 
 What belongs here: the contract every engine keeps, and the engines. What does not: any decision about
-politeness or scope (the worker's), and any knowledge of pages.
+politeness (the worker's), and any knowledge of pages. That links beyond the scope are dropped here has one
+reason: only the frontier knows which sites are seeded.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, Self
+
+from gossamer.records import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +45,7 @@ class Frontier(Protocol):
 
     # ------------------------------------------------------------------ the crawl
 
-    def resume(self, *, delay_s: float, page_limit: int | None = None) -> None:
+    def resume(self, *, delay_s: float, page_limit: int | None = None, scope: Scope = Scope.WEB) -> None:
         """Begin or go on with the crawl under these terms. Only while no worker of an earlier start can live.
 
         Every worker that is still listed is declared dead and recovered; the crawl clock goes on from where
@@ -73,11 +76,12 @@ class Frontier(Protocol):
         """Show that this worker lives; hear what the operator changed."""
 
     def add(self, links: Sequence[Link]) -> int:
-        """Accept URLs, creating their sites; return how many were new.
+        """Accept URLs within the crawl's scope, creating their sites; return how many were new.
 
-        Idempotent. A queued URL that comes again with a smaller depth takes that depth. A free site that
-        had nothing to do becomes due when its pace allows. Large batches are split into several
-        transactions, so that other workers get through.
+        Idempotent. What the scope refuses leaves no trace, so that a wider one can bring it back. A queued URL
+        that comes again with a smaller depth takes that depth. A free site that had nothing to do becomes due
+        when its pace allows. Large batches are split into several transactions, so that other workers get
+        through.
         """
 
     def claim(self, sites: int) -> Claimed | Gone:

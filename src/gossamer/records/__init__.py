@@ -18,6 +18,7 @@ from gossamer.records.links import (
     QueuedUrl,
     Release,
     Retry,
+    Scope,
     SiteState,
     Stats,
     UrlState,
@@ -40,6 +41,6 @@ from gossamer.records.reasons import Reason
 __all__ = [
     "GONE", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched", "GivenUp",
     "Gone", "HostState", "Kind", "Link", "Orders", "Outcome", "PageRow", "ParseFailed", "ParsedPage",
-    "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "SiteState", "Stats", "Truncation",
+    "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SiteState", "Stats", "Truncation",
     "UrlState", "UrlStatus", "Visit", "WorkerState",
 ]  # fmt: skip

@@ -24,6 +24,14 @@ class Kind(IntEnum):
     SITEMAP = 1
 
 
+class Scope(StrEnum):
+    """How far a crawl may go from its seeds."""
+
+    HOST = "host"  # the seeds' own hosts
+    SITE = "site"  # the seeds' sites, all hosts of them
+    WEB = "web"  # wherever links lead
+
+
 class Link(NamedTuple):
     """A URL offered to the frontier. A named tuple, since a page yields dozens: 0.4 µs against 3 for a dataclass."""
 

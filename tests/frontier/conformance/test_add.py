@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 from typing import TYPE_CHECKING
 
-from gossamer.records import Claimed, Done, Retry, UrlStatus
+import pytest
+
+from gossamer.records import Claimed, Done, Retry, Scope, UrlStatus
 from tests.frontier.samples import claim, complete, link, links, names, paths, wait
 
 if TYPE_CHECKING:
@@ -136,6 +138,42 @@ def test_more_links_than_fit_one_transaction_all_arrive(lab: Lab) -> None:
     assert frontier.add([link(f"s{n % 70}.test/{n}") for n in range(7_000)]) == 7_000
     assert frontier.stats().queued == 7_000
     assert frontier.stats().sites == 70
+
+
+@pytest.mark.parametrize(
+    ("scope", "accepted"),
+    [
+        (Scope.HOST, {"a.test/seed", "a.test/1"}),
+        (Scope.SITE, {"a.test/seed", "a.test/1", "www.a.test/2"}),
+        (Scope.WEB, {"a.test/seed", "a.test/1", "www.a.test/2", "b.test/3"}),
+    ],
+)
+def test_links_beyond_the_scope_leave_no_trace(new_lab: Callable[..., Lab], scope: Scope, accepted: set[str]) -> None:
+    lab = new_lab(scope=scope)
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/seed", 0, seeded=True)])
+    found = [link("a.test/1"), link("www.a.test/2"), link("b.test/3")]
+    (owned,) = claim(frontier)
+    assert complete(frontier, owned, links=found).new_links == len(accepted) - 1
+    everything = ["a.test/seed", "a.test/1", "www.a.test/2", "b.test/3"]
+    assert {url for url in everything if frontier.known(*_key(url))} == accepted
+    assert (frontier.find_site("b.test") is not None) == (scope is Scope.WEB)
+
+
+@pytest.mark.parametrize("scope", [Scope.HOST, Scope.SITE])
+def test_a_site_that_is_seeded_later_is_open_from_then_on(new_lab: Callable[..., Lab], scope: Scope) -> None:
+    frontier = new_lab(scope=scope).open()
+    frontier.add([link("a.test/seed", 0, seeded=True)])
+    assert frontier.add([link("b.test/1")]) == 0
+    assert frontier.add([link("b.test/2", 0, seeded=True), link("b.test/3")]) == 2
+    assert frontier.add([link("b.test/1")]) == 1, "it was refused before, not forgotten"
+
+
+def test_a_wider_scope_brings_back_what_was_refused(new_lab: Callable[..., Lab]) -> None:
+    frontier = new_lab(scope=Scope.SITE).open()
+    frontier.add([link("a.test/seed", 0, seeded=True), link("b.test/1")])
+    frontier.resume(delay_s=70, scope=Scope.WEB)
+    assert frontier.add([link("b.test/1")]) == 1
 
 
 def test_two_processes_that_add_the_same_links_at_once_add_each_once(new_lab: Callable[..., Lab]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.sqlite.database import SQL
+from gossamer.records import Scope
 from gossamer.urls import hash_site
 
 if TYPE_CHECKING:
@@ -14,6 +15,29 @@ if TYPE_CHECKING:
     from gossamer.records import Link
 
 
+def within_scope(tx: Transaction, links: Sequence[Link]) -> list[Link]:
+    """Return the links that the crawl's scope admits: seeds, and what lies on seeded sites or hosts.
+
+    What is refused leaves no trace, so that a wider scope can bring it back.
+    """
+    if tx.scope is Scope.WEB:
+        return list(links)
+    places = {_place(tx.scope, link) for link in links}
+    seeded = {_place(tx.scope, link) for link in links if link.seeded}
+    seeded |= {place for place in places - seeded if _is_seeded(tx, place)}
+    return [link for link in links if _place(tx.scope, link) in seeded]
+
+
+def _place(scope: Scope, link: Link) -> tuple[str, str]:
+    return (link.site, link.host if scope is Scope.HOST else "")
+
+
+def _is_seeded(tx: Transaction, place: tuple[str, str]) -> bool:
+    site, host = place
+    statement = SQL["is_seeded_host"] if host else SQL["is_seeded_site"]
+    return tx.execute(statement, {"site_id": hash_site(site), "host": host}).fetchone() is not None
+
+
 def add_links(tx: Transaction, links: Sequence[Link]) -> int:
     """Take in whatever of these is new, lower depths, wake sites; return how many were new."""
     if not links:
@@ -21,7 +45,7 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
     tx.execute(SQL["clear_stage"])
     site_ids = {site: hash_site(site) for site in {link.site for link in links}}
     tx.executemany(SQL["stage_link"], [
-        (seq, site_ids[link.site], link.url_hash, link.site, link.url, link.depth, link.rank, link.seeded,
+        (seq, site_ids[link.site], link.url_hash, link.site, link.host, link.url, link.depth, link.rank, link.seeded,
          link.hops, link.via, link.kind)
         for seq, link in enumerate(links, start=tx.next_seq)
     ])  # fmt: skip
@@ -29,6 +53,7 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
     tx.sites += tx.execute(SQL["add_sites"], {"now_ms": tx.now_ms}).rowcount
     if any(link.seeded for link in links):
         tx.execute(SQL["mark_seeded"])
+        tx.execute(SQL["mark_seeded_hosts"])
     changed = tx.execute(SQL["add_seen"]).rowcount
     new = tx.execute(SQL["mark_fresh"]).rowcount
     if new:

@@ -82,7 +82,7 @@ def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None
         delay_s=delay_s,
         seeded=bool(site["seeded"]),
         urls=tuple(QueuedUrl(*tuple(row)[:8]) for row in rows),
-        hosts={row["host"]: _host_state(row) for row in rows if row["name"] is not None},
+        hosts={row["host"]: _host_state(row) for row in rows if row["rules"] is not None},
     )
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gossamer import metrics
 from gossamer.errors import GossamerError
 from gossamer.frontier.statements import read_statements
+from gossamer.records import Scope
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Transaction:
         self.state: str = row["state"]
         self.delay_ms: int = row["delay_ms"]
         self.page_limit: int | None = row["page_limit"]
+        self.scope = Scope(row["scope"])
         self.exclusions: int = row["exclusions"]
         self.next_seq: int = row["next_seq"]
         self.sites: int = row["sites"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from gossamer import metrics
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.recent import RecentLinks
-from gossamer.frontier.sqlite.adding import add_links
+from gossamer.frontier.sqlite.adding import add_links, within_scope
 from gossamer.frontier.sqlite.claiming import claim_due, until_claimable, until_ready
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
 from gossamer.frontier.sqlite.database import SQL, Database, Transaction
@@ -23,6 +23,7 @@ from gossamer.records import (
     CrawlState,
     Orders,
     Reason,
+    Scope,
     SiteState,
     Stats,
     UrlState,
@@ -70,11 +71,12 @@ class SqliteFrontier:
 
     # ------------------------------------------------------------------ the crawl
 
-    def resume(self, *, delay_s: float, page_limit: int | None = None) -> None:
+    def resume(self, *, delay_s: float, page_limit: int | None = None, scope: Scope = Scope.WEB) -> None:
         with self._transaction("resume") as tx:
             self._execute(SQL["resume"], {
                 "delay_ms": math.ceil(delay_s * 1000),
                 "page_limit": page_limit,
+                "scope": scope,
                 "clock_offset_ms": tx.restart_clock(),
             })  # fmt: skip
         for worker in self.workers():
@@ -132,8 +134,9 @@ class SqliteFrontier:
         for start in range(0, len(unknown), ADD_LINKS):
             part = unknown[start : start + ADD_LINKS]
             with self._transaction("add") as tx:
-                new += add_links(tx, part)
-            self._recent.remember(part)
+                admitted = within_scope(tx, part)
+                new += add_links(tx, admitted)
+            self._recent.remember(admitted)
         metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
         metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(len(links) - new)
         return new
@@ -151,9 +154,10 @@ class SqliteFrontier:
     def complete(self, batch: Batch) -> Completion:
         unknown = self._recent.unknown(batch.links)
         with self._transaction("complete") as tx:
-            new = add_links(tx, unknown)
+            admitted = within_scope(tx, unknown)
+            new = add_links(tx, admitted)
             lost = tuple(visit.site for visit in batch.visits if not record_visit(tx, self._worker, visit))
-        self._recent.remember(unknown)
+        self._recent.remember(admitted)
         metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
         metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(len(batch.links) - new)
         return Completion(new_links=new, lost=lost)

@@ -6,7 +6,7 @@
 BEGIN IMMEDIATE
 
 -- name: crawl
-SELECT normaliser, suffix_list, state, delay_ms, page_limit, clock_ms, clock_offset_ms, exclusions, next_seq,
+SELECT normaliser, suffix_list, state, delay_ms, page_limit, scope, clock_ms, clock_offset_ms, exclusions, next_seq,
        sites, sites_with_work, known, done, pages, given_up, in_hand
 FROM crawl
 
@@ -16,7 +16,7 @@ UPDATE crawl SET clock_ms = :clock_ms, next_seq = :next_seq, sites = :sites, sit
                  known = :known, done = :done, pages = :pages, given_up = :given_up, in_hand = :in_hand
 
 -- name: resume
-UPDATE crawl SET state = 'running', delay_ms = :delay_ms, page_limit = :page_limit,
+UPDATE crawl SET state = 'running', delay_ms = :delay_ms, page_limit = :page_limit, scope = :scope,
                  clock_offset_ms = :clock_offset_ms
 
 -- name: order
@@ -26,15 +26,15 @@ UPDATE crawl SET state = :state
 
 -- name: create_stage
 CREATE TEMP TABLE stage (
-    seq INTEGER PRIMARY KEY, site_id INTEGER, url_hash BLOB, site TEXT, url TEXT, depth INTEGER, rank INTEGER,
+    seq INTEGER PRIMARY KEY, site_id INTEGER, url_hash BLOB, site TEXT, host TEXT, url TEXT, depth INTEGER, rank INTEGER,
     seeded INTEGER, hops INTEGER, via BLOB, kind INTEGER, fresh INTEGER NOT NULL DEFAULT 0)
 
 -- name: clear_stage
 DELETE FROM temp.stage
 
 -- name: stage_link
-INSERT INTO temp.stage (seq, site_id, url_hash, site, url, depth, rank, seeded, hops, via, kind)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO temp.stage (seq, site_id, url_hash, site, host, url, depth, rank, seeded, hops, via, kind)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: add_sites
 -- A site row exists before its first URL: there is always something to own. New sites are due at once.
@@ -46,6 +46,17 @@ GROUP BY site_id
 
 -- name: mark_seeded
 UPDATE site SET seeded = 1 WHERE seeded = 0 AND site_id IN (SELECT site_id FROM temp.stage WHERE seeded)
+
+-- name: mark_seeded_hosts
+INSERT INTO host (site_id, name, seeded)
+SELECT DISTINCT site_id, host, 1 FROM temp.stage WHERE seeded
+ON CONFLICT (site_id, name) DO UPDATE SET seeded = 1
+
+-- name: is_seeded_site
+SELECT 1 FROM site WHERE site_id = :site_id AND seeded = 1
+
+-- name: is_seeded_host
+SELECT 1 FROM host WHERE site_id = :site_id AND name = :host AND seeded = 1
 
 -- name: add_seen
 -- In key order: neighbouring pages of the tree are touched once. The same URL twice in a batch keeps the

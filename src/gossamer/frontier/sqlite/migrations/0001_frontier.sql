@@ -10,6 +10,7 @@ CREATE TABLE crawl (
     state           TEXT    NOT NULL DEFAULT 'running',
     delay_ms        INTEGER NOT NULL DEFAULT 70000,
     page_limit      INTEGER,                      -- NULL: none
+    scope           TEXT    NOT NULL DEFAULT 'web',
     clock_ms        INTEGER NOT NULL DEFAULT 0,   -- crawl time when a transaction last wrote
     clock_offset_ms INTEGER NOT NULL DEFAULT 0,   -- crawl time minus boot time, since the last start
     exclusions      INTEGER NOT NULL DEFAULT 0,   -- rises with every change to `exclusion`
@@ -75,11 +76,12 @@ CREATE TABLE seen (
 CREATE TABLE host (
     site_id       INTEGER NOT NULL,
     name          TEXT    NOT NULL,
-    rules         TEXT    NOT NULL,
-    expires_at    REAL    NOT NULL,               -- Unix seconds
-    failures      INTEGER NOT NULL,
+    seeded        INTEGER NOT NULL DEFAULT 0,
+    rules         TEXT,                           -- NULL: its robots.txt was never asked for
+    expires_at    REAL    NOT NULL DEFAULT 0,     -- Unix seconds
+    failures      INTEGER NOT NULL DEFAULT 0,
     failing_since REAL,                           -- Unix seconds
-    blocked_until INTEGER NOT NULL,
+    blocked_until INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (site_id, name)
 ) WITHOUT ROWID;
 
