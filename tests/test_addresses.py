@@ -133,9 +133,7 @@ def test_what_is_not_an_address_is_refused_not_guessed(text: str) -> None:
     assert judge_address(text).reason is AddressRefusal.SYNTAX
 
 
-@pytest.mark.parametrize(
-    "address", ["192.0.0.8", "192.0.0.9", "192.0.0.10", "192.0.0.170", "2001:1::1", "2001:20::1"]
-)
+@pytest.mark.parametrize("address", ["192.0.0.8", "192.0.0.9", "192.0.0.10", "192.0.0.170", "2001:1::1", "2001:20::1"])
 def test_protocol_assignments_are_refused_even_where_the_registry_calls_them_reachable(address: str) -> None:
     assert judge_address(address).reason is AddressRefusal.PROTOCOL
 

@@ -331,9 +331,7 @@ def test_the_delay_of_another_group_is_not_ours() -> None:
 
 
 def test_sitemaps_are_found_wherever_they_stand() -> None:
-    robots = (
-        "Sitemap: https://h/ä.xml\nUser-agent: x\nSITEMAP:/b.xml\nDisallow: /\nSitemap:\nSitemap: /b.xml \t\n"
-    )
+    robots = "Sitemap: https://h/ä.xml\nUser-agent: x\nSITEMAP:/b.xml\nDisallow: /\nSitemap:\nSitemap: /b.xml \t\n"
     rules = parse_robots(robots.encode() + b"Sitemap: /\xe4.xml", AGENT)
     assert rules.sitemaps == ("https://h/ä.xml", "/b.xml", "/\ufffd.xml")
     assert RobotsRules.from_text(rules.to_text()) == rules
@@ -369,9 +367,7 @@ patterns = st.one_of(paths, st.text(alphabet="ab/*$", max_size=10))
 rule_lines = st.tuples(st.sampled_from(["Allow: ", "Disallow: "]), patterns).map("".join)
 lines = st.one_of(
     rule_lines,
-    st.sampled_from(
-        ["User-agent: *", "User-agent: gossamer", "User-agent: x", "Crawl-delay: 3", "", "Sitemap: /s"]
-    ),
+    st.sampled_from(["User-agent: *", "User-agent: gossamer", "User-agent: x", "Crawl-delay: 3", "", "Sitemap: /s"]),
     st.text(max_size=20),
 )
 files = st.lists(lines, max_size=12).map("\n".join)
@@ -399,15 +395,11 @@ def matches_by_regular_expression(pattern: str, path: str) -> bool:
     st.lists(st.tuples(st.booleans(), st.text(alphabet="ab/*", max_size=8), st.booleans()), max_size=8),
     st.text(alphabet="ab/", max_size=12),
 )
-def test_the_decision_is_that_of_the_rfc_read_naively(
-    written: list[tuple[bool, str, bool]], tail: str
-) -> None:
+def test_the_decision_is_that_of_the_rfc_read_naively(written: list[tuple[bool, str, bool]], tail: str) -> None:
     patterns = [(allow, re.sub(r"\*+", "*", "/" + text) + "$" * end) for allow, text, end in written]
     lines = (f"{'Allow' if allow else 'Disallow'}: {pattern}" for allow, pattern in patterns)
     matching = [
-        (len(pattern), allow)
-        for allow, pattern in patterns
-        if matches_by_regular_expression(pattern, "/" + tail)
+        (len(pattern), allow) for allow, pattern in patterns if matches_by_regular_expression(pattern, "/" + tail)
     ]
     expected = max(matching)[1] if matching else True
     assert judge("User-agent: *\n" + "\n".join(lines), "/" + tail) is expected
@@ -445,6 +437,4 @@ def test_a_hostile_file_costs_milliseconds(rule_lines: list[bytes]) -> None:
     start_s = time.process_time()
     rules = parse_robots(body, AGENT)
     allows(rules, HOST + "/" + "a" * 1900)
-    assert (
-        time.process_time() - start_s < 0.5
-    )  # measured: under 0.12 s each; an exponential matcher takes years
+    assert time.process_time() - start_s < 0.5  # measured: under 0.12 s each; an exponential matcher takes years

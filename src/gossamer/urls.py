@@ -62,6 +62,8 @@ def normalise(url: str, base: str | None = None) -> str | Refusal:
     if isinstance(authority, Refusal):
         return authority
     rest = href[end:].partition("#")[0]
+    if len(rest) > 3 * MAX_URL_CHARS:  # too long even if every escape were decoded
+        return Refusal.LENGTH
     if "%" in rest:
         rest = tidy_escapes(rest)
     href = href[:start] + authority + rest
@@ -70,10 +72,15 @@ def normalise(url: str, base: str | None = None) -> str | Refusal:
 
 def normalise_links(hrefs: Iterable[str], base: str) -> list[Url]:
     """Return the distinct URLs that a page at `base` links to, in order of appearance; refused ones left out."""
+    page = normalise(base)
+    origin = host_of(page) if isinstance(page, str) else ""
+    max_plain_chars = MAX_URL_CHARS - len(origin) if origin else 0
     found: dict[str, None] = {}
     for href in dict.fromkeys(hrefs):  # a page repeats its hrefs: each spelling is resolved once
-        url = normalise(href, base)
-        if type(url) is str:
+        # Most links stay on their host and are plainly written: these need no parser.
+        if len(href) <= max_plain_chars and (plain := _PLAIN_PATH.match(href.removeprefix(origin))):
+            found[origin + plain[1]] = None
+        elif isinstance(url := normalise(href, base), str):
             found[url] = None
     return [identify(url) for url in found]
 
@@ -131,6 +138,11 @@ def site_of_name(name: str) -> str:
 
 
 _SUFFIXES = PublicSuffixList()  # private suffixes included: alice.github.io is a site of its own
+
+# An absolute path, query and fragment that mean themselves: no dot segment, nothing to escape or to unescape.
+_PLAIN_PATH = re.compile(
+    r"(?=/)((?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)*+/?(?:\?[A-Za-z0-9._~=&/:;,+-]*+)?)(?:#[!-~]*+)?\Z"
+)
 
 # Labels as they occur in DNS for hosts. The WHATWG rules let `{host}` and `1,example.org` pass: templates, typos.
 _NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}")

@@ -77,9 +77,7 @@ def parse_network(text: str) -> Network:
             meant = ip_network(text.strip(), strict=False)
         except ValueError:
             raise GossamerError(f"{text!r} is not a network: write it like 10.0.0.0/8 or fd00::/8.") from None
-        raise GossamerError(
-            f"{text!r} is an address within a network: write {meant} to allow that."
-        ) from None
+        raise GossamerError(f"{text!r} is an address within a network: write {meant} to allow that.") from None
 
 
 def _judge_ipv4(number: int, allowed_networks: tuple[Network, ...]) -> AddressRefusal | None:
@@ -124,9 +122,7 @@ class _Embedding(NamedTuple):
 
 def _embedding(prefix: str, ipv4_inside: Callable[[int], tuple[int, ...]]) -> _Embedding:
     network = IPv6Network(prefix)
-    return _Embedding(
-        int(network.network_address), int(network.broadcast_address), network.prefixlen, ipv4_inside
-    )
+    return _Embedding(int(network.network_address), int(network.broadcast_address), network.prefixlen, ipv4_inside)
 
 
 def _ranges(table: dict[str, AddressRefusal]) -> list[tuple[int, int, AddressRefusal]]:
@@ -140,9 +136,7 @@ _EMBEDDINGS = (
     _embedding("::ffff:0:0/96", lambda number: (number & _LOW_32,)),  # mapped: the kernel speaks IPv4
     _embedding("64:ff9b::/96", lambda number: (number & _LOW_32,)),  # NAT64, what DNS64 answers
     _embedding("2002::/16", lambda number: (number >> 80 & _LOW_32,)),  # 6to4
-    _embedding(
-        "2001::/32", lambda number: (number >> 64 & _LOW_32, ~number & _LOW_32)
-    ),  # Teredo: server, client
+    _embedding("2001::/32", lambda number: (number >> 64 & _LOW_32, ~number & _LOW_32)),  # Teredo: server, client
 )
 
 # ISATAP can stand behind any prefix: the interface identifier is 0:5efe or 200:5efe, then an IPv4 address.

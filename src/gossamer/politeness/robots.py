@@ -214,9 +214,7 @@ def _read(text: str, token: str) -> RobotsRules:
                 group.take(kind, value.rstrip(" \t"))
     owner = next((name for name in (token, "*") if groups[name].is_named), "")
     binding = groups[owner] if owner else _Group()
-    return RobotsRules(
-        group=owner, rules=tuple(binding.rules), asked_delay_s=binding.delay_s, sitemaps=tuple(sitemaps)
-    )
+    return RobotsRules(group=owner, rules=tuple(binding.rules), asked_delay_s=binding.delay_s, sitemaps=tuple(sitemaps))
 
 
 def _read_reduced(text: str) -> RobotsRules:
