@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -134,10 +134,14 @@ def site_of_name(name: str) -> str:
     """Return the registrable domain of a name; an address, or a name that is a suffix itself, is its own."""
     if ":" in name or name.rpartition(".")[2].isdigit():  # the WHATWG rules leave no other name that ends so
         return name
-    return _SUFFIXES.privatesuffix(name) or name
+    return _suffixes().privatesuffix(name) or name
 
 
-_SUFFIXES = PublicSuffixList()  # private suffixes included: alice.github.io is a site of its own
+@cache
+def _suffixes() -> PublicSuffixList:
+    """Read the list when it is first needed: it takes a tenth of a second. alice.github.io is a site of its own."""
+    return PublicSuffixList()
+
 
 # An absolute path, query and fragment that mean themselves: no dot segment, nothing to escape or to unescape.
 _PLAIN_PATH = re.compile(
