@@ -138,40 +138,45 @@ class _Matcher:
     __slots__ = ("_exact", "_globs", "_prefix_lengths", "_prefixes")
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self._prefixes: dict[str, tuple[int, Rule]] = {}
-        self._exact: dict[str, tuple[int, Rule]] = {}
+        self._prefixes: dict[str, Rule] = {}
+        self._exact: dict[str, Rule] = {}
         self._globs: list[_Glob] = []
         for rule in rules:
-            allow, pattern = rule
-            ranked = (2 * len(pattern) + allow, rule)
-            pattern = pattern.removesuffix("*")
+            pattern = rule.pattern.removesuffix("*")
             anchored = pattern.endswith("$")
             literal = pattern[:-1] if anchored else pattern
-            if "*" not in pattern:
-                known = self._exact if anchored else self._prefixes
-                known[literal] = max(ranked, known.get(literal, ranked))
-            else:
+            if "*" in literal:
                 start, *pieces = literal.split("*")
                 end = pieces.pop() if anchored else None
-                self._globs.append(_Glob(*ranked, start, pieces, end))
-        self._prefix_lengths = sorted({len(prefix) for prefix in self._prefixes}, reverse=True)
+                self._globs.append(_Glob(_rank(rule), rule, start, pieces, end))
+            else:
+                known = self._exact if anchored else self._prefixes
+                if known.setdefault(literal, rule) is not rule:
+                    known[literal] = max(rule, known[literal], key=_rank)
+        self._prefix_lengths = sorted(set(map(len, self._prefixes)), reverse=True)
         self._globs.sort(reverse=True, key=lambda glob: glob.rank)
 
     def find(self, path: str) -> tuple[int, Rule | None]:
-        """Return the deciding rule with its rank, or `_NO_RULE`."""
-        best = self._exact.get(path, _NO_RULE)
+        """Return the deciding rule with its rank; without a rule the rank is -1."""
+        best = self._exact.get(path)
+        best_rank = _rank(best) if best else -1
         for length in self._prefix_lengths:
-            if best[0] > 2 * (length + 1) + 1:  # a prefix's rank counts a `*` behind it
+            if best_rank > 2 * (length + 1) + 1:  # a prefix's rank counts a `*` behind it
                 break
-            found = self._prefixes.get(path[:length], _NO_RULE)
-            if found[0] > best[0]:
-                best = found
+            found = self._prefixes.get(path[:length])
+            if found and _rank(found) > best_rank:
+                best, best_rank = found, _rank(found)
         for glob in self._globs:
-            if glob.rank <= best[0]:
+            if glob.rank <= best_rank:
                 break
             if glob.matches(path):
                 return glob.rank, glob.rule
-        return best
+        return best_rank, best
+
+
+def _rank(rule: Rule) -> int:
+    """The longer the pattern, the higher; of two as long, an Allow is."""
+    return 2 * len(rule.pattern) + rule.allow
 
 
 @dataclass(slots=True)
@@ -263,8 +268,6 @@ def _spell_query(path: str) -> str:
 def _escape(odd: re.Match[str]) -> str:
     return f"%{ord(odd[0]):02X}"
 
-
-_NO_RULE: tuple[int, Rule | None] = (-1, None)
 
 # The lines that mean something, with the misspellings that search engines understand. Possessive throughout:
 # a line is scanned once. A byte-order mark may stand where files were joined.
