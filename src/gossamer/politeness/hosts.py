@@ -1,0 +1,217 @@
+"""A host's robots.txt as a state that lasts: what it says, for how long, and what if it says nothing. Pure.
+
+The rules of an unreadable robots.txt are kept as "nothing is allowed", so that whoever forgets to look at anything but
+the rules errs on the polite side.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from gossamer.inflate import NotInflated, inflate
+from gossamer.politeness.answers import REDIRECTS, location_of, retry_after_of
+from gossamer.politeness.heads import headers_all
+from gossamer.politeness.pace import DAY_S
+from gossamer.politeness.robots import MAX_ROBOTS_BYTES, RobotsRules, Rule, decide, parse_robots
+from gossamer.records import Failed, HostState, Reason, Truncation
+from gossamer.urls import host_of, identify, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gossamer.records import Fetched
+    from gossamer.urls import Url
+
+MAX_CACHE_S: Final = DAY_S
+MIN_CACHE_S: Final = 600.0  # many servers forbid caching without meaning it: not more often than this
+GIVEN_UP_S: Final = DAY_S  # for so long a robots.txt that never came is not asked for again
+
+# The host is there and its robots.txt is not: as with a server error, nothing may be assumed.
+NO_RULES_TO_BE_HAD: Final = frozenset(
+    {
+        Reason.TIMEOUT,
+        Reason.TOO_SLOW,
+        Reason.CONNECTION_LOST,
+        Reason.BAD_RESPONSE,
+        Reason.HEADERS_TOO_LARGE,
+    }
+)
+# The host is not there, or not for us: its pages fare as if they had been asked for themselves.
+NO_HOST: Final = frozenset(
+    {
+        Reason.NO_SUCH_NAME,
+        Reason.DNS_FAILED,
+        Reason.CONNECT_REFUSED,
+        Reason.CONNECT_TIMEOUT,
+        Reason.CONNECT_FAILED,
+        Reason.TLS_FAILED,
+        Reason.ADDRESS_REFUSED,
+    }
+)
+# Ours: it tells nothing about the host.
+OURS: Final = frozenset({Reason.CANCELLED, Reason.INTERNAL_ERROR})
+
+NOTHING_ALLOWED: Final = RobotsRules(group="*", rules=(Rule(False, "/"),)).to_text()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsSettings:
+    """How long a robots.txt that cannot be had keeps its host closed."""
+
+    robots_retry_waits_s: tuple[float, ...] = field(
+        default=(600.0, 3_600.0, 21_600.0, 86_400.0),
+        metadata={"help": "waits after the first, second, ... failure of robots.txt; the last one repeats"},
+    )
+    robots_give_up_s: float = field(
+        default=3 * DAY_S, metadata={"help": "its pages are given up when it failed for so long", "minimum": 0}
+    )
+
+    def __post_init__(self) -> None:
+        if not self.robots_retry_waits_s or min(self.robots_retry_waits_s) <= 0:
+            raise ValueError("robots_retry_waits needs at least one wait, and each longer than 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsRead:
+    """What came of asking for a robots.txt. Exactly one holds: usable, blocked, given_up, or unreachable."""
+
+    state: HostState  # to be kept, except of an unreachable host, where it says nothing new
+    usable: bool = False  # its rules may be followed
+    given_up: bool = False  # it failed for so long that its pages are given up, as ROBOTS_UNREACHABLE
+    unreachable: Reason | None = None  # the host did not answer: judge the failure as that of the page
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the host stays closed for `state.blocked_s`: its pages go back to the queue uncounted."""
+        return not (self.usable or self.given_up or self.unreachable)
+
+
+def is_fresh(state: HostState | None, now_at: float) -> bool:
+    """Tell whether a host's state still holds: if not, its robots.txt comes before any page of it."""
+    return state is not None and now_at < state.expires_at <= now_at + MAX_CACHE_S
+
+
+def rules_of(state: HostState) -> RobotsRules:
+    """Return what a host's state allows; cached."""
+    return RobotsRules.from_text(state.rules)
+
+
+def refusal_of(state: HostState, url: str) -> Reason | None:
+    """Tell why a page of a host with a fresh state may not be asked for; None if it may."""
+    if state.failures:
+        return Reason.ROBOTS_UNREACHABLE
+    return None if decide(rules_of(state), url).allowed else Reason.ROBOTS_DISALLOWED
+
+
+def asked_delay_s(states: Iterable[HostState]) -> float:
+    """Return the delay that a site asks for through its hosts: the largest Crawl-delay of them, or 0."""
+    return max((rules_of(state).delay_s or 0.0 for state in states), default=0.0)
+
+
+def robots_url(host: str) -> str:
+    """Return where a host's robots.txt is."""
+    return host + "/robots.txt"
+
+
+def robots_redirect(answer: Fetched | Failed, url: str) -> Url | None:
+    """Return where the answer to a robots.txt at `url` sends us, if it can be followed."""
+    if isinstance(answer, Failed) or answer.status not in REDIRECTS:
+        return None
+    location = location_of(answer)
+    target = normalise(location, url) if location else None
+    return identify(target) if isinstance(target, str) and target != url else None
+
+
+def judge_robots(
+    answer: Fetched | Failed,
+    *,
+    host: str,
+    previous: HostState | None,
+    agent: str,
+    now_at: float,
+    settings: RobotsSettings,
+) -> RobotsRead:
+    """Tell what the last answer (behind all redirects) to a request for a host's robots.txt means.
+
+    A redirect here is one that could not be followed, or one too many.
+    """
+    if isinstance(answer, Failed):
+        is_elsewhere = host_of(answer.url) != host  # the host did answer: it sent us there
+        if answer.reason in OURS or (answer.reason in NO_HOST and not is_elsewhere):
+            state = replace(previous, blocked_s=0.0) if previous else HostState(host=host)
+            return RobotsRead(state=state, unreachable=answer.reason)
+        return _failed(host, previous, now_at, settings)
+    if 200 <= answer.status < 300:
+        body = _body_of(answer)
+        rules = None if body is None else parse_robots(body, agent).to_text()
+    elif 300 <= answer.status < 500 and answer.status != 429:
+        rules = ""
+    else:
+        rules = None
+    if rules is None:
+        return _failed(host, previous, now_at, settings, retry_after_s=retry_after_of(answer, now_at) or 0.0)
+    expires_at = now_at + cache_s(answer.head)
+    return RobotsRead(state=HostState(host=host, rules=rules, expires_at=expires_at), usable=True)
+
+
+def cache_s(head: bytes) -> float:
+    """Return how long an answer may be relied on: a day, or less if it says so, but never just moments."""
+    wishes = ",".join(headers_all(head, "Cache-Control")).lower()
+    if _UNCACHED.search(wishes):
+        return MIN_CACHE_S
+    ages_s = [float(age) for age in _MAX_AGE.findall(wishes)]
+    return max(MIN_CACHE_S, min([*ages_s, MAX_CACHE_S]))
+
+
+def _failed(
+    host: str, previous: HostState | None, now_at: float, settings: RobotsSettings, *, retry_after_s: float = 0.0
+) -> RobotsRead:
+    """Close the host for longer and longer, and give it up in the end.
+
+    Given up it is only after all waits were waited out: a crawl that was stopped for a week has not tried for a week.
+    """
+    failures = 1 + (previous.failures if previous else 0)
+    since_at = previous.failing_since if previous and previous.failing_since is not None else now_at
+    waits_s = settings.robots_retry_waits_s
+    given_up = failures > len(waits_s) and now_at - since_at >= settings.robots_give_up_s
+    state = HostState(
+        host=host,
+        rules=NOTHING_ALLOWED,
+        expires_at=now_at + GIVEN_UP_S if given_up else 0.0,
+        failures=failures,
+        failing_since=min(since_at, now_at),
+        blocked_s=0.0 if given_up else max(waits_s[min(failures, len(waits_s)) - 1], retry_after_s),
+    )
+    return RobotsRead(state=state, given_up=given_up)
+
+
+def _body_of(answer: Fetched) -> bytes | None:
+    """Return the text of a robots.txt, in whole lines; None if half of it is missing."""
+    if answer.truncated in (Truncation.TIME, Truncation.DISCONNECT):
+        return None
+    # One byte more than is read, which tells the reader that there was more.
+    encodings = ",".join(headers_all(answer.head, "Content-Encoding"))
+    found = inflate(answer.body, encodings, max_bytes=MAX_ROBOTS_BYTES + 1)
+    if isinstance(found, NotInflated):
+        body = answer.body if _is_text(answer.body) else None  # `Content-Encoding: utf-8` is seen in the wild
+    elif found.truncated and len(found.body) <= MAX_ROBOTS_BYTES and answer.truncated is None:
+        body = None
+    else:
+        body = found.body
+    if body is not None and answer.truncated is not None:  # the last line may be half a line
+        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    return body
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in body
+
+
+_UNCACHED: Final = re.compile(r"\bno-(?:cache|store)\b")
+_MAX_AGE: Final = re.compile(r"\bmax-age\s*=\s*\"?([0-9]{1,12})")

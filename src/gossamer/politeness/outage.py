@@ -1,0 +1,119 @@
+"""Tells an outage of our own from a web that fails. Pure: fed with what happened, and when."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final
+
+from gossamer.politeness.answers import PASSING_REASONS
+from gossamer.records import Reason
+
+FIRST_PROBE_S: Final = 1.0
+MAX_PROBE_S: Final = 30.0
+FAILED_SHARE: Final = 0.8
+
+# How it looks when nothing gets out. Not NO_SUCH_NAME: a name server has answered, and lists of seeds hold many
+# dead names. Not time-outs either: those had a connection, and some of them are slow pages.
+NOTHING_GETS_OUT: Final = frozenset(
+    {Reason.DNS_FAILED, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.CONNECT_FAILED}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutageSettings:
+    """When failures are taken for our own."""
+
+    outage_sites: int = field(
+        default=10, metadata={"help": "so many sites must fail together to look like an outage", "minimum": 2}
+    )
+    outage_window_s: float = field(default=10.0, metadata={"help": "what together means", "minimum": 0})
+    outage_patience_s: float = field(
+        default=86_400.0, metadata={"help": "an outage that lasts longer is taken for a web that is gone", "minimum": 0}
+    )
+
+
+class OutageGuard:
+    """Pauses a crawl whose sites all fail at once.
+
+    An outage begins when, within the window, enough distinct sites were tried, none answered, and most failed before a
+    connection stood. Only a page's first failure counts: at the end of a crawl it is the dead sites that are left,
+    and these must not look like an outage. Any answer ends it; so does the end of our patience, after which there is
+    no outage until something has answered.
+
+    While `paused`, start nothing but a probe (any page that is due) whenever `until_probe` says 0.
+    """
+
+    __slots__ = (
+        "_answered_s", "_failing", "_patient", "_paused_since_s", "_probe_gap_s", "_probe_s", "_recent", "_settings",
+    )  # fmt: skip
+
+    def __init__(self, settings: OutageSettings) -> None:
+        self._settings = settings
+        self._answered_s = -math.inf
+        # The sites that failed within the window, longest ago first: when, and whether nothing got out.
+        self._recent: dict[str, tuple[float, bool]] = {}
+        self._failing = 0  # of these, those where nothing got out
+        self._patient = True
+        self._paused_since_s: float | None = None
+        self._probe_s = 0.0
+        self._probe_gap_s = FIRST_PROBE_S
+
+    @property
+    def paused(self) -> bool:
+        """Whether it seems to be us."""
+        return self._paused_since_s is not None
+
+    def report(self, now_s: float, site: str, reason: Reason | None, *, tries: int = 0) -> None:
+        """Take in how a request ended: None if it was answered, whatever the answer, else why it was not.
+
+        `tries` are the failures that the page had behind it.
+        """
+        if reason is None:
+            self._answered_s, self._patient, self._paused_since_s = now_s, True, None
+        elif self._paused_since_s is not None:
+            if now_s - self._paused_since_s >= self._settings.outage_patience_s:
+                self._patient, self._paused_since_s = False, None
+        elif self._patient and not tries and reason is not Reason.CANCELLED:
+            self._keep(now_s, site, nothing_got_out=reason in NOTHING_GETS_OUT)
+            if self._looks_like_us(now_s):
+                self._pause(now_s)
+
+    def excuses(self, reason: Reason) -> bool:
+        """Tell whether a failure at this moment is to burn none of its page's tries."""
+        return self.paused and reason in PASSING_REASONS
+
+    def until_probe(self, now_s: float) -> float | None:
+        """Return how long until a probe is due; None if there is nothing to probe for."""
+        return max(0.0, self._probe_s - now_s) if self.paused else None
+
+    def probe(self, now_s: float) -> None:
+        """Note that a probe starts now; each makes the wait for the next one longer."""
+        self._probe_s = now_s + self._probe_gap_s
+        self._probe_gap_s = min(2 * self._probe_gap_s, MAX_PROBE_S)
+
+    def _keep(self, now_s: float, site: str, *, nothing_got_out: bool) -> None:
+        self._forget(site)
+        self._recent[site] = (now_s, nothing_got_out)
+        self._failing += nothing_got_out
+        begun_s = now_s - self._settings.outage_window_s
+        while self._recent[oldest := next(iter(self._recent))][0] < begun_s:
+            self._forget(oldest)
+
+    def _forget(self, site: str) -> None:
+        _, nothing_got_out = self._recent.pop(site, (0.0, False))
+        self._failing -= nothing_got_out
+
+    def _looks_like_us(self, now_s: float) -> bool:
+        return (
+            len(self._recent) >= self._settings.outage_sites
+            and self._failing >= FAILED_SHARE * len(self._recent)
+            and self._answered_s < now_s - self._settings.outage_window_s
+        )
+
+    def _pause(self, now_s: float) -> None:
+        self._recent.clear()
+        self._failing = 0
+        self._paused_since_s = now_s
+        self._probe_gap_s = FIRST_PROBE_S
+        self.probe(now_s)

@@ -1,0 +1,76 @@
+"""When a site may be asked again: its delay, what it asks for itself, and more if it is in trouble. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+DAY_S = 86_400.0
+MAX_RETRY_AFTER_S = DAY_S  # nobody keeps a crawler away for longer by one header
+
+# A site that fails over and over gets twice the wait with each further failure, within these bounds.
+PATIENT_FAILURES = 2  # so many in a row are just the web
+MAX_BACK_OFF_FACTOR = 64
+MAX_BACK_OFF_S = 3_600.0
+LEAST_BACK_OFF_S = 1.0  # what is doubled where there is hardly a delay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaceSettings:
+    """How fast sites are asked, and how often again for what failed."""
+
+    delay_s: float = field(
+        default=70.0, metadata={"help": "pause between two pages of one site; sites may ask for more", "minimum": 0}
+    )
+    step_gap_s: float = field(
+        default=1.0,
+        metadata={"help": "pause behind robots.txt or a redirect in one turn; the delay if shorter", "minimum": 0},
+    )
+    retry_wait_s: float = field(
+        default=60.0,
+        metadata={"help": "wait after a page's first passing failure; four times longer after each", "minimum": 0},
+    )
+    max_tries: int = field(
+        default=3, metadata={"help": "how often a page is asked for again after passing failures", "minimum": 0}
+    )
+
+
+def step_gap_s(settings: PaceSettings, delay_s: float) -> float:
+    """Return the pause between robots.txt or a redirect and the next request of the same turn."""
+    return min(settings.step_gap_s, delay_s)
+
+
+def turn_wait_s(*, delay_s: float, crawl_delay_s: float | None, retry_after_s: float | None, failures: int) -> float:
+    """Return the wait from the end of a site's turn to the beginning of its next: the longest that anyone asks for.
+
+    `failures` counts the site's failures in a row. From the third on it is left alone for twice as long with each,
+    up to 64 times its delay or an hour, whichever is less, but never for less than its delay.
+    """
+    pace_s = max(delay_s, crawl_delay_s or 0.0)
+    return max(pace_s, retry_after_s or 0.0, _back_off_s(pace_s, failures))
+
+
+def parse_retry_after(value: str, now_at: float) -> float | None:
+    """Return the seconds that a Retry-After header asks for, a day at most; None if it makes no sense."""
+    value = value.strip()
+    if _SECONDS.fullmatch(value):
+        return min(float(value), MAX_RETRY_AFTER_S)
+    try:
+        date = parsedate_to_datetime(value)
+        until_at = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(0.0, until_at - now_at), MAX_RETRY_AFTER_S)
+
+
+def _back_off_s(pace_s: float, failures: int) -> float:
+    doublings = failures - PATIENT_FAILURES
+    if doublings <= 0:
+        return 0.0
+    factor = MAX_BACK_OFF_FACTOR if doublings > MAX_BACK_OFF_FACTOR else min(2**doublings, MAX_BACK_OFF_FACTOR)
+    return min(factor * max(pace_s, LEAST_BACK_OFF_S), MAX_BACK_OFF_S)
+
+
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?", re.ASCII)

@@ -1,0 +1,121 @@
+"""How far a crawl goes, and whom it leaves alone. Pure."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path  # noqa: TC003 - the settings are read from the types at run time
+from typing import TYPE_CHECKING, NamedTuple
+
+from gossamer.records import Scope
+from gossamer.urls import Refusal, host_of, name_of_host, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gossamer.urls import Url
+
+__all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "select_links"]
+
+MAX_SHOWN_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeSettings:
+    """How far a crawl goes from its seeds."""
+
+    scope: Scope = field(
+        default=Scope.SITE, metadata={"help": "stay on the seeds' hosts, on their sites, or follow links anywhere"}
+    )
+    max_depth: int | None = field(
+        default=None, metadata={"help": "links from the nearest seed; 0: the seeds only", "minimum": 0}
+    )
+    exclude_file: Path | None = field(
+        default=None, metadata={"help": "file of domains and URL prefixes to leave alone, one per line"}
+    )
+
+
+class BadLine(NamedTuple):
+    """A line of an exclusion list that excludes nothing."""
+
+    line: int  # the first is 1
+    text: str  # shortened
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusions:
+    """What the operator wants left alone.
+
+    An entry is a name (`example.org`: it and all names below it), a name behind a star (`*.example.org`: only the
+    names below it), an address, or a URL that excludes all URLs that begin with it (`https://example.org/private/`).
+    """
+
+    names: frozenset[str] = frozenset()
+    parents: frozenset[str] = frozenset()  # only what is below them
+    prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by host
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.parents or self.prefixes)
+
+    @staticmethod
+    def parse(lines: Iterable[str]) -> tuple[Exclusions, list[BadLine]]:
+        """Read an exclusion list: an entry per line, and comments behind `#`."""
+        names: set[str] = set()
+        parents: set[str] = set()
+        prefixes: defaultdict[str, list[str]] = defaultdict(list)
+        bad = []
+        for number, line in enumerate(lines, start=1):
+            text = line.partition("#")[0].strip().removeprefix("\ufeff")
+            if not text:
+                continue
+            if "://" in text:
+                url = normalise(text)
+                if isinstance(url, str):
+                    prefixes[host_of(url)].append(url)
+            else:
+                url = _url_of_name(text.removeprefix("*."))
+                if isinstance(url, str):
+                    (parents if text.startswith("*.") else names).add(name_of_host(host_of(url)))
+            if isinstance(url, Refusal):
+                bad.append(BadLine(number, text[:MAX_SHOWN_CHARS], url.value))
+        by_host = {host: tuple(dict.fromkeys(urls)) for host, urls in prefixes.items()}
+        return Exclusions(names=frozenset(names), parents=frozenset(parents), prefixes=by_host), bad
+
+    def find(self, url: str, host: str) -> str | None:
+        """Return the entry that excludes a normalised URL, or None."""
+        if self.prefixes and (prefixes := self.prefixes.get(host)) and url.startswith(prefixes):
+            return next(prefix for prefix in prefixes if url.startswith(prefix))
+        if not (self.names or self.parents):
+            return None
+        name = name_of_host(host)
+        if name in self.names:
+            return name
+        _, dot, name = name.partition(".")
+        while dot:
+            if name in self.names:
+                return name
+            if name in self.parents:
+                return "*." + name
+            _, dot, name = name.partition(".")
+        return None
+
+
+def select_links(links: Sequence[Url], *, depth: int, max_depth: int | None, exclusions: Exclusions) -> list[Url]:
+    """Return the links of a page at `depth` that the crawl may follow.
+
+    Whether they lie in scope is the frontier's to say: only it knows the seeds.
+    """
+    if max_depth is not None and depth >= max_depth:
+        return []
+    if not exclusions:
+        return list(links)
+    return [link for link in links if exclusions.find(link.url, link.host) is None]
+
+
+def _url_of_name(text: str) -> str | Refusal:
+    """Return the root of a host that has nothing but this name."""
+    bare = f"[{text}]" if text.count(":") > 1 and not text.startswith("[") else text
+    if "/" in bare or "*" in bare or "?" in bare or bare.rpartition("]")[2].count(":"):
+        return Refusal.SYNTAX
+    return normalise("https://" + bare)

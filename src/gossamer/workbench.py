@@ -1,0 +1,264 @@
+"""The workbench: a worker's memory of the sites it has in hand, ordered by when each may be asked next. Pure.
+
+Times are seconds of any monotonic clock, passed in. What belongs here is order and bounds; why a site is due when it
+is due, and what happens in a turn, is not known here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from gossamer.records import Claim, HostState, QueuedUrl
+
+RATE_WINDOW_S: Final = 5.0  # the turn rate is that of about the last so many seconds
+STOCK_S: Final = 2.0  # ask for more when less than so many seconds' worth of turns is due
+LEAST_STOCK_SITES: Final = 100  # also when there was nothing to do yet
+RECENT_CLAIMS: Final = 50  # what the next claim will bring is guessed from about the last so many
+MAX_STALE: Final = 1_000  # dead entries in the heaps, unless they are outnumbered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkbenchSettings:
+    """How much a worker takes in hand."""
+
+    max_sites_in_hand: int = field(default=10_000, metadata={"help": "sites that one worker holds", "minimum": 1})
+    max_urls_in_hand: int = field(default=100_000, metadata={"help": "URLs that one worker holds", "minimum": 1})
+    max_in_hand_bytes: int = field(
+        default=64_000_000, metadata={"help": "text of URLs and robots rules that one worker holds", "minimum": 1}
+    )
+
+
+class SiteInHand:
+    """A site that this worker owns. Whoever has the turn may change what is above the line."""
+
+    __slots__ = (
+        "delay_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls", "own_delay_s",
+        "seeded", "site", "ticket", "urls",
+    )  # fmt: skip
+
+    def __init__(self, claim: Claim) -> None:
+        self.site = claim.site
+        self.epoch = claim.epoch
+        self.seeded = claim.seeded
+        self.delay_s = claim.delay_s  # between two turns
+        self.own_delay_s = 0.0  # what its robots.txt asks for, as far as heard
+        self.urls: deque[QueuedUrl] = deque(claim.urls)  # in the order in which to fetch them
+        self.hosts: dict[str, HostState] = dict(claim.hosts)
+        self.failures = 0  # in a row
+        # -- the workbench's own notes
+        self.is_busy = False  # a turn is under way
+        self.is_due = False
+        self.ticket = 0  # names its one valid entry in the heaps; 0: it has none
+        self.kept_urls = 0  # as counted before the turn
+        self.kept_bytes = 0
+
+    def take_urls_of(self, host: str) -> list[QueuedUrl]:
+        """Take all URLs of a host out of hand: what is decided about the host is decided about them."""
+        taken = [url for url in self.urls if url.host == host]
+        if taken:
+            self.urls = deque(url for url in self.urls if url.host != host)
+        return taken
+
+    def __repr__(self) -> str:
+        return f"<{self.site}, epoch {self.epoch}, {len(self.urls)} URLs>"
+
+
+class Workbench:
+    """The sites in hand.
+
+    Invariant: of a site at most one turn is under way, and its next turn begins no earlier than the due time that the
+    last one was finished with. That holds across losing a site and claiming it anew: while the old turn has not ended,
+    the new claim waits for it.
+
+    Waiting sites are in one heap by due time, due ones in another; both are cleaned lazily. A turn costs O(log n).
+    """
+
+    def __init__(self, settings: WorkbenchSettings) -> None:
+        self._settings = settings
+        self._sites: dict[str, SiteInHand] = {}
+        self._dropped: dict[str, SiteInHand] = {}  # no longer in hand, but their turn is still under way
+        self._waiting: list[tuple[float, int, SiteInHand]] = []
+        self._due: list[tuple[float, int, SiteInHand]] = []
+        self._tickets = 0
+        self._urls = 0
+        self._bytes = 0
+        self._busy = 0
+        self._due_sites = 0
+        self._urls_per_claim = 1.0  # recent means
+        self._bytes_per_claim = 100.0
+        self._turns = 0.0  # recent ones: each counts less the longer it is ago
+        self._turns_s = -math.inf  # when they were counted
+
+    def __len__(self) -> int:
+        """Return how many sites are in hand, busy ones included."""
+        return len(self._sites)
+
+    @property
+    def urls(self) -> int:
+        """How many URLs are in hand; those of a busy site as they were before its turn."""
+        return self._urls
+
+    @property
+    def text_bytes(self) -> int:
+        """How much text of URLs and robots rules is in hand, counted likewise."""
+        return self._bytes
+
+    @property
+    def busy(self) -> int:
+        """How many turns are under way, of sites that are in hand."""
+        return self._busy
+
+    def held(self) -> dict[str, int]:
+        """Return the epoch of every site in hand."""
+        return {name: site.epoch for name, site in self._sites.items()}
+
+    def idle_sites(self) -> list[SiteInHand]:
+        """Return the sites in hand that have no turn under way."""
+        return [site for site in self._sites.values() if not site.is_busy]
+
+    def take_in(self, claim: Claim, now_s: float) -> None:
+        """Take a claimed site in hand; it is due now. A former claim of the same site is void."""
+        self.remove(claim.site)
+        site = SiteInHand(claim)
+        self._sites[site.site] = site
+        self._count(site)
+        self._urls_per_claim += (site.kept_urls - self._urls_per_claim) / RECENT_CLAIMS
+        self._bytes_per_claim += (site.kept_bytes - self._bytes_per_claim) / RECENT_CLAIMS
+        if site.site not in self._dropped:
+            self._enqueue(site, now_s)
+
+    def next_turn(self, now_s: float) -> SiteInHand | None:
+        """Begin the turn of the most overdue site; None if none is due. It is busy until its turn is finished."""
+        self._find_due(now_s)
+        while self._due:
+            _, ticket, site = heappop(self._due)
+            if site.ticket == ticket:
+                site.ticket = 0
+                site.is_due = False
+                site.is_busy = True
+                self._due_sites -= 1
+                self._busy += 1
+                self._turns = self._recent_turns(now_s) + 1.0
+                self._turns_s = now_s
+                return site
+        return None
+
+    def finish(self, site: SiteInHand, due_s: float) -> bool:
+        """End a turn; the next one of this site may begin at `due_s`.
+
+        Returns whether the site is still in hand: it is not if it was removed meanwhile, or if it has no URLs left,
+        whereupon it has to be released.
+        """
+        if self._sites.get(site.site) is not site:
+            self._end_dropped(site, due_s)
+            return False
+        assert site.is_busy, f"{site} has no turn to finish"
+        site.is_busy = False
+        self._busy -= 1
+        self._uncount(site)
+        if not site.urls:
+            del self._sites[site.site]
+            return False
+        self._count(site)
+        self._enqueue(site, due_s)
+        return True
+
+    def remove(self, name: str) -> SiteInHand | None:
+        """Drop a site, lost or excluded; a turn that is under way must still be finished."""
+        site = self._sites.pop(name, None)
+        if site is None:
+            return None
+        self._uncount(site)
+        if site.is_busy:
+            self._busy -= 1
+            self._dropped[name] = site
+        self._due_sites -= site.is_due
+        site.is_due = False
+        site.ticket = 0
+        self._sweep()
+        return site
+
+    def clear(self) -> None:
+        """Drop everything."""
+        for name in list(self._sites):
+            self.remove(name)
+
+    def until_due(self, now_s: float) -> float | None:
+        """Return how long until a site is due: 0 if one is, None if none waits."""
+        self._find_due(now_s)
+        if self._due_sites:
+            return 0.0
+        return self._waiting[0][0] - now_s if self._waiting else None
+
+    def wants(self, now_s: float) -> int:
+        """Return how many sites to claim: enough for the next seconds at the recent rate, within the bounds.
+
+        A claim once made is kept, so what a claim brings is guessed from former ones; the bounds on URLs and bytes can
+        be overshot by no more than that guess errs.
+        """
+        self._find_due(now_s)
+        stock = max(LEAST_STOCK_SITES, math.ceil(STOCK_S * self._recent_turns(now_s) / RATE_WINDOW_S))
+        if self._due_sites >= stock:
+            return 0
+        settings = self._settings
+        room = min(
+            settings.max_sites_in_hand - len(self._sites),
+            (settings.max_urls_in_hand - self._urls) / self._urls_per_claim,
+            (settings.max_in_hand_bytes - self._bytes) / self._bytes_per_claim,
+        )
+        return max(0, min(2 * stock - self._due_sites, int(room)))
+
+    def _enqueue(self, site: SiteInHand, due_s: float) -> None:
+        self._tickets += 1
+        site.ticket = self._tickets
+        heappush(self._waiting, (due_s, site.ticket, site))
+
+    def _find_due(self, now_s: float) -> None:
+        """Move what has become due from one heap to the other, and leave no dead entry at the head of the rest."""
+        waiting = self._waiting
+        while waiting:
+            due_s, ticket, site = waiting[0]
+            is_valid = site.ticket == ticket
+            if is_valid and due_s > now_s:
+                return
+            entry = heappop(waiting)
+            if is_valid:
+                heappush(self._due, entry)
+                site.is_due = True
+                self._due_sites += 1
+
+    def _sweep(self) -> None:
+        """Clear dead entries out of the heaps when they outnumber the living."""
+        live = len(self._sites) - self._busy
+        if len(self._waiting) + len(self._due) <= 2 * live + MAX_STALE:
+            return
+        for heap in (self._waiting, self._due):
+            heap[:] = [entry for entry in heap if entry[2].ticket == entry[1]]
+            heapify(heap)
+
+    def _end_dropped(self, site: SiteInHand, due_s: float) -> None:
+        """Let a newer claim of the same site begin, if it waits for this turn to end."""
+        if self._dropped.get(site.site) is not site:
+            return
+        del self._dropped[site.site]
+        if newer := self._sites.get(site.site):
+            self._enqueue(newer, due_s)
+
+    def _count(self, site: SiteInHand) -> None:
+        site.kept_urls = len(site.urls)
+        site.kept_bytes = sum(len(url.url) for url in site.urls)
+        site.kept_bytes += sum(len(host.rules) for host in site.hosts.values())
+        self._urls += site.kept_urls
+        self._bytes += site.kept_bytes
+
+    def _uncount(self, site: SiteInHand) -> None:
+        self._urls -= site.kept_urls
+        self._bytes -= site.kept_bytes
+
+    def _recent_turns(self, now_s: float) -> float:
+        return self._turns * math.exp(min(0.0, self._turns_s - now_s) / RATE_WINDOW_S) if self._turns else 0.0
