@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from gossamer.records import Fetched, Truncation
+from gossamer.records import Fetched, PageRow, RequestRow, Truncation
+from gossamer.store.store import Store, StoreSettings
+from gossamer.store.warc import EncodedExchange, encode_exchange
+from gossamer.urls import hash_url
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 HTML = b"<html><head><title>A page</title></head><body>" + b"<p>Words, and more words.</p>" * 200 + b"</body></html>"
 
@@ -34,6 +42,89 @@ def fetched(
         started_at=1_767_225_600.25 + number,
         duration_s=0.5,
     )
+
+
+def page_row(answer: Fetched, encoded: EncodedExchange) -> PageRow:
+    """The row of an answer, before it has a place in the archive."""
+    return PageRow(
+        url_hash=hash_url(answer.url),
+        url=answer.url,
+        site="site.test",
+        depth=1,
+        fetched_at=answer.started_at,
+        status=answer.status,
+        content_type="text/html; charset=utf-8",
+        charset="utf-8",
+        lang="en",
+        title="A page",
+        text="Words, and möre words. " * 20,
+        links=3,
+        content_hash=b"0123456789abcdef",
+        canonical="",
+        signals="",
+        truncated=answer.truncated is not None,
+        body_bytes=len(answer.body),
+        payload_digest=encoded.payload_digest,
+        warc_file="",
+        warc_offset=0,
+        warc_length=0,
+    )
+
+
+def request_row(number: int) -> RequestRow:
+    """Line `number` of a crawl log."""
+    url = f"https://site-{number}.test/page?n={number}"
+    started_at = 1_767_225_600.25 + number
+    return RequestRow(
+        hash_url(url),
+        url,
+        "site.test",
+        "page",
+        started_at,
+        started_at + 0.5,
+        200,
+        "",
+        100,
+        "192.0.2.7",
+        "allowed",
+        1,
+        "w",
+    )
+
+
+def new_store(folder: Path, worker: str = "w", **settings: Any) -> Store:
+    """A store as a worker opens it."""
+    return Store(
+        folder,
+        worker,
+        StoreSettings(**settings),
+        operator="you@example.org",
+        user_agent="Test/1 (+mailto:a@b.test)",
+    )
+
+
+def keep(store: Store, number: int) -> PageRow:
+    """Keep page `number` and the request that brought it."""
+    answer = fetched(number)
+    encoded = encode_exchange(answer)
+    store.keep_request(request_row(number))
+    return store.keep_page(page_row(answer, encoded), encoded.archive, encoded.response_offset)
+
+
+def numbers(rows: Iterable[PageRow | RequestRow]) -> list[int]:
+    """The numbers of the pages that these rows are of."""
+    return [int(row.url.rpartition("=")[2]) for row in rows]
+
+
+def segments(folder: Path) -> list[Path]:
+    """The segments in a crawl's folder, oldest first."""
+    return sorted((folder / "warc").glob("*.warc.gz"))
+
+
+def run_python(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+    """Start a child Python that sees the same modules."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.Popen([sys.executable, *map(str, arguments)], env=environment, **options)
 
 
 def program(name: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:

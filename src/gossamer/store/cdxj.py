@@ -1,0 +1,66 @@
+"""CDXJ: the index beside a segment, by which other tools find a page's record. Pure.
+
+One line per response, sorted as bytes: `<surt> <timestamp> {"url": …, "mime": …, "status": …, "digest": …,
+"length": …, "offset": …, "filename": …}`. The key is the URL with its host turned round, so that a site's pages
+stand together.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+
+_WWW = re.compile(r"www\d*\.")
+_SLASHES = re.compile("/{2,}")
+
+
+def surt(url: str) -> str:
+    """Return the key of a normalised URL: `org,example)/path?a=1&b=2`.
+
+    As in other archives' indexes: without scheme and `www.`, in lower case, query sorted, no slash at the end.
+    (They also drop session ids from queries; we do not guess what is one.)
+    """
+    _, _, rest = url.lower().partition("://")
+    authority, _, rest = rest.partition("/")
+    path, _, query = rest.partition("?")
+    if authority.startswith("["):
+        key = authority.replace("[", "").replace("]", "")
+    else:
+        name, colon, port = authority.partition(":")
+        if www := _WWW.match(name):
+            name = name[www.end() :]
+        key = ",".join(reversed(name.split("."))) + colon + port
+    if "//" in path or path.startswith("/"):
+        path = _SLASHES.sub("/", path).removeprefix("/")
+    key = f"{key})/{path.removesuffix('/')}"
+    return f"{key}?{'&'.join(sorted(query.split('&')))}" if query else key
+
+
+def index_line(
+    *, url: str, at: float, status: int, content_type: str, digest: str, offset: int, length: int, filename: str
+) -> bytes:
+    """Return the line of one response record; `at` (Unix seconds) is when the request began."""
+    moment = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
+    details = json.dumps({
+        "url": url,
+        "mime": content_type.partition(";")[0].strip().lower() or "unk",
+        "status": str(status),
+        "digest": digest,
+        "length": str(length),
+        "offset": str(offset),
+        "filename": filename,
+    })  # fmt: skip
+    return f"{surt(url)} {moment} {details}\n".encode()
+
+
+def read_line(line: bytes) -> dict[str, str] | None:
+    """Return what a line says of its record, or None if the line is not whole."""
+    if not line.endswith(b"}\n"):
+        return None
+    try:
+        details = json.loads(line.split(b" ", 2)[2])
+        int(details["offset"]), int(details["length"])
+    except (ValueError, LookupError, TypeError):
+        return None
+    return dict(details)

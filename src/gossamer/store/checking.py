@@ -1,0 +1,188 @@
+"""Checking: is everything there, whole, and where the rows say it is? Reads all of a folder, changes nothing."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from xxhash import xxh3_128_digest
+
+from gossamer.store import names
+from gossamer.store.cdxj import read_line
+from gossamer.store.reading import find_record, sources
+from gossamer.store.scanning import Damage, Record, scan
+from gossamer.store.schemas import PAGES, REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.store.schemas import Table
+
+_COLUMNS = ["url", "payload_digest", "warc_file", "warc_offset", "warc_length"]
+
+
+class Flaw(StrEnum):
+    """What can be wrong with stored files."""
+
+    UNFINISHED = "unfinished"  # left by a crash, or being written: the next start puts it in order
+    TORN_SEGMENT = "torn_segment"  # ends inside a record
+    DAMAGED_SEGMENT = "damaged_segment"  # holds something that is no record
+    WRONG_DIGEST = "wrong_digest"  # a record's content is not what was archived
+    WRONG_INDEX = "wrong_index"  # the index does not tell what the segment holds
+    MISSING_SEGMENT = "missing_segment"  # rows point at a segment that is not there
+    MISSING_RECORD = "missing_record"  # a row points at a place where no such record is
+    UNREADABLE_TABLE = "unreadable_table"  # a part or journal that cannot be read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """Something that is wrong with a stored file."""
+
+    flaw: Flaw
+    file: str  # in the crawl's folder
+    detail: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Checked:
+    """What a folder holds, and what is wrong with it."""
+
+    pages: int = 0  # rows
+    requests: int = 0  # rows
+    records: int = 0  # archived responses
+    problems: list[Problem] = field(default_factory=list)
+
+    def note(self, flaw: Flaw, path: Path, detail: str = "") -> None:
+        """Add a problem."""
+        self.problems.append(Problem(flaw=flaw, file=f"{path.parent.name}/{path.name}", detail=detail))
+
+
+class _Records:
+    """The responses of one segment by their place, in 24 bytes each."""
+
+    def __init__(self) -> None:
+        self._offsets = array("q")
+        self._prints = bytearray()
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def add(self, offset: int, print_: bytes) -> None:
+        """Take note of a response; offsets rise."""
+        self._offsets.append(offset)
+        self._prints += print_
+
+    def holds(self, offset: int, print_: bytes) -> bool:
+        """Tell whether this response lies at this offset."""
+        place = bisect_left(self._offsets, offset)
+        found = place < len(self._offsets) and self._offsets[place] == offset
+        return found and self._prints[place * 16 : place * 16 + 16] == print_
+
+
+def check(folder: Path) -> Checked:
+    """Read everything a folder holds and tell what is wrong with it.
+
+    What a living crawl is just writing comes as `unfinished`, and so does what a crash left for the next start.
+    """
+    checked = Checked()
+    for path in sorted(path for name in names.FOLDERS for path in (folder / name).glob("*")):
+        is_ours = names.worker_of(path) is not None
+        if is_ours and path.suffix in (names.JOURNAL_SUFFIX, names.TEMPORARY_SUFFIX):
+            checked.note(Flaw.UNFINISHED, path)
+    segments = {}
+    for path in sorted((folder / names.WARC).glob(f"*{names.SEGMENT_SUFFIX}")):
+        segments[path.name] = _check_segment(path, checked)
+        checked.records += len(segments[path.name])
+    missing: Counter[str] = Counter()
+    for batch in _batches(folder, PAGES, checked):
+        checked.pages += batch.num_rows
+        _check_rows(folder, batch, segments, missing, checked)
+    for file, rows in missing.items():
+        checked.note(Flaw.MISSING_SEGMENT, folder / names.WARC / file, f"{rows} rows point at it")
+    checked.requests = sum(batch.num_rows for batch in _batches(folder, REQUESTS, checked))
+    return checked
+
+
+def _check_segment(segment: Path, checked: Checked) -> _Records:
+    records = _Records()
+    is_closed = names.index_of(segment).exists()
+    for found in scan(segment):
+        if isinstance(found, Damage):
+            flaw = Flaw.TORN_SEGMENT if found.is_tail else Flaw.DAMAGED_SEGMENT
+            checked.note(
+                flaw if is_closed or not found.is_tail else Flaw.UNFINISHED,
+                segment,
+                f"{found.length} bytes at {found.offset} are no record",
+            )
+            continue
+        for name in found.wrong_digests():
+            checked.note(Flaw.WRONG_DIGEST, segment, f"{name} of the record at {found.offset}")
+        if found.headers.get("warc-type") == "response":
+            records.add(found.offset, _print_of(found))
+    if is_closed:
+        _check_index(segment, records, checked)
+    else:
+        checked.note(Flaw.UNFINISHED, segment, "it has no index yet")
+    return records
+
+
+def _check_index(segment: Path, records: _Records, checked: Checked) -> None:
+    index = names.index_of(segment)
+    count, previous = 0, b""
+    with index.open("rb") as file:
+        for count, line in enumerate(file, start=1):
+            details = read_line(line)
+            if details is None or line < previous:
+                checked.note(Flaw.WRONG_INDEX, index, f"line {count} is no entry, or not in order")
+                return
+            print_ = _print(details.get("url"), details.get("digest"), int(details["length"]))
+            if details.get("filename") != segment.name or not records.holds(int(details["offset"]), print_):
+                checked.note(Flaw.WRONG_INDEX, index, f"line {count} names no such record of the segment")
+            previous = line
+    if count != len(records):
+        checked.note(Flaw.WRONG_INDEX, index, f"it has {count} lines for {len(records)} responses")
+
+
+def _batches(folder: Path, table: Table, checked: Checked) -> Iterator[pa.RecordBatch]:
+    for source in sources(folder, table):
+        try:
+            yield from source.batches()
+        except (OSError, pa.ArrowException) as error:
+            checked.note(Flaw.UNREADABLE_TABLE, source.path, str(error).splitlines()[0])
+
+
+def _check_rows(
+    folder: Path,
+    batch: pa.RecordBatch,
+    segments: dict[str, _Records],
+    missing: Counter[str],  # segments that are not there, by rows that point at them
+    checked: Checked,
+) -> None:
+    for url, digest, file, offset, length in zip(*batch.select(_COLUMNS).to_pydict().values(), strict=True):
+        print_ = _print(url, digest, length)
+        if not file or (file in segments and segments[file].holds(offset, print_)):
+            continue
+        try:  # a crawl that goes on has written more since the segment was read
+            is_there = _print_of(find_record(folder, file, offset)) == print_
+        except FileNotFoundError:
+            missing[file] += 1
+            continue
+        except ValueError:
+            is_there = False
+        if not is_there:
+            checked.note(Flaw.MISSING_RECORD, folder / names.WARC / file, f"{url} is not at {offset}")
+
+
+def _print_of(record: Record) -> bytes:
+    headers = record.headers
+    return _print(headers.get("warc-target-uri"), headers.get("warc-payload-digest"), record.length)
+
+
+def _print(url: str | None, digest: str | None, length: int) -> bytes:
+    return xxh3_128_digest(f"{length} {digest} {url}".encode())

@@ -1,0 +1,116 @@
+"""Finishing: closed journals become parts, closed segments get their index.
+
+    python -m gossamer.store.finishing <journal or segment> ...
+
+A short-lived process does it beside the worker. Beside, because compressing and sorting hold up an event loop even
+from a thread; short-lived, because the memory they take is then given back. It dies with its worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from gossamer.store import names
+from gossamer.store.segments import finish_segment
+
+_NICENESS = 10  # the crawl goes first
+_RETRY_S = 60.0
+_LOG = logging.getLogger(__name__)
+
+
+def finish(path: Path) -> None:
+    """Finish one closed file. This can be cut off anywhere and repeated."""
+    if path.name.endswith(names.JOURNAL_SUFFIX):
+        from gossamer.store.parts import convert  # pulls in the Parquet library, which a worker never needs
+
+        convert(path)
+    else:
+        finish_segment(path)
+
+
+class Finisher:
+    """A worker's closed files, and the process that finishes them. A failure is told and tried again later."""
+
+    def __init__(self) -> None:
+        self._files: list[Path] = []
+        self._under_way = 0  # how many of them the process was given
+        self._process: subprocess.Popen[bytes] | None = None
+        self._next_try_s = 0.0  # monotonic
+
+    def add(self, files: list[Path]) -> None:
+        """Take over files that nobody writes any more."""
+        self._files += files
+
+    def turn(self) -> None:
+        """Look after the process, and start one if there is something to do. Never waits."""
+        if self._process is not None and self._process.poll() is not None:
+            self._end_process()
+        if self._process is None and self._files and time.monotonic() >= self._next_try_s:
+            self._start_process()
+
+    def finish_all(self) -> None:
+        """Finish everything now, in this process; what cannot be finished is left to the next start's repair."""
+        if self._process is not None:
+            self._process.wait()
+            self._end_process()
+        for path in self._files:
+            try:
+                finish(path)
+            except OSError as error:
+                _LOG.warning("%s is not finished (%s); it is readable as it is", path.name, error.strerror or error)
+        self._files.clear()
+
+    def _start_process(self) -> None:
+        command = [sys.executable, "-m", __name__, *map(os.fspath, self._files)]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module on our own files
+                command,
+                env=environment,
+                stdin=subprocess.PIPE,
+                process_group=0,  # one of its own: the Ctrl-C that stops the crawl is not for it
+            )
+        except OSError as error:
+            _LOG.warning("no process to finish files in (%s)", error.strerror)
+            self._next_try_s = time.monotonic() + _RETRY_S
+        self._under_way = len(self._files)
+
+    def _end_process(self) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if self._process.returncode == 0:
+            del self._files[: self._under_way]
+        else:
+            _LOG.warning("finishing files failed (exit code %s); it will be tried again", self._process.returncode)
+            self._next_try_s = time.monotonic() + _RETRY_S
+        self._process = None
+
+
+def main() -> None:
+    """Finish the files named on the command line."""
+    os.nice(_NICENESS)
+    threading.Thread(target=_end_with_the_worker, daemon=True).start()
+    failed = False
+    for path in sys.argv[1:]:
+        try:
+            finish(Path(path))
+        except OSError as error:
+            print(f"{path}: {error}", file=sys.stderr)
+            failed = True
+    sys.exit(failed)
+
+
+def _end_with_the_worker() -> None:
+    os.read(0, 1)  # returns when the worker ends, however it does
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Journals: rows on disk within half a second, in files that survive any cut.
+
+A journal is an Arrow IPC stream without its optional end mark: the schema, then one record batch per sync. Every
+batch that is whole is readable, whatever follows it. The messages are written one by one rather than through
+Arrow's stream writer, so that a failed write can be cut off and repeated. A journal belongs to one writer and is
+never opened again for writing: it is closed, becomes a part (`parts`) and goes.
+"""
+
+from __future__ import annotations
+
+import logging
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from gossamer.records import PageRow, RequestRow
+from gossamer.store.files import GrowingFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from gossamer.store.schemas import Table
+
+Row = TypeVar("Row", PageRow, RequestRow)
+
+_BATCH_CHARS = 1 << 25  # of text: an Arrow column of strings ends at 2 GB, and shorter ones stall nobody
+_LOG = logging.getLogger(__name__)
+
+
+class Journal(Generic[Row]):
+    """A table's rows on their way to the disk.
+
+    `keep` may be called from one thread and the rest from another.
+    """
+
+    def __init__(self, table: Table, new_path: Callable[[float], Path], clock: Callable[[], float]) -> None:
+        self._table = table
+        self._new_path = new_path  # by the time, Unix seconds
+        self._clock = clock  # Unix seconds
+        self._rows: list[Row] = []  # `keep` appends at the end, `sync` removes from the front
+        self._file: GrowingFile | None = None
+        self._begun_at = 0.0
+        self._written_rows = 0
+
+    def keep(self, row: Row) -> None:
+        """Hold a row for the next `sync`."""
+        self._rows.append(row)
+
+    def waiting(self) -> int:
+        """Return how many rows are held."""
+        return len(self._rows)
+
+    def sync(self, count: int) -> None:
+        """Bring the first `count` rows that are held to the disk; raise OSError, and hold them, if that fails."""
+        if self._file is None:
+            if not count:
+                return
+            self._begun_at = self._clock()
+            self._file = GrowingFile(self._new_path(self._begun_at))
+            self._file.add(self._table.schema.serialize())
+            self._written_rows = 0
+        for batch in as_batches(self._table, self._rows[:count]):
+            self._file.add(batch.serialize())
+        # From here on the file holds them; a failure below does not lose them.
+        del self._rows[:count]
+        self._written_rows += count
+        self._file.sync(self._file.waiting())
+
+    def is_due(self, *, max_rows: int, max_bytes: int, max_age_s: float) -> bool:
+        """Tell whether the journal is to become a part."""
+        return self._file is not None and (
+            self._written_rows >= max_rows
+            or self._file.length >= max_bytes
+            # A clock that was set back must not keep a journal open for ever.
+            or not 0 <= self._clock() - self._begun_at < max_age_s
+        )
+
+    def take(self) -> list[Path]:
+        """Close the journal if all of it is on disk, and return it, to become a part; the next row begins another."""
+        if self._file is None or self._file.waiting():
+            return []
+        path = self._file.path
+        self._file.close()
+        self._file = None
+        return [path]
+
+    def close(self) -> None:
+        """Close the file; what was not synced is gone."""
+        if self._file is not None:
+            self._file.close()
+
+
+def as_batches(table: Table, rows: Sequence[PageRow | RequestRow]) -> Iterator[pa.RecordBatch]:
+    """Yield rows as record batches. A row that does not fit its table is a bug: logged, and only that row is lost."""
+    rest = iter(rows)
+    for size in _batch_sizes(rows):
+        batch = list(islice(rest, size))
+        try:
+            yield _as_batch(table, batch)
+        except (UnicodeEncodeError, OverflowError, TypeError, pa.ArrowException):
+            yield from _one_by_one(table, batch)
+
+
+def _batch_sizes(rows: Sequence[PageRow | RequestRow]) -> Iterator[int]:
+    size = chars = 0
+    for row in rows:
+        size += 1
+        chars += len(row.text) if isinstance(row, PageRow) else 0
+        if chars >= _BATCH_CHARS:
+            yield size
+            size = chars = 0
+    if size:
+        yield size
+
+
+def _as_batch(table: Table, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
+    arrays = []
+    for column, values in zip(table.columns, zip(*rows, strict=True), strict=True):
+        stored: Sequence[Any] = values
+        if pa.types.is_timestamp(column.type):
+            stored = [round(seconds * 1e6) for seconds in values]
+        arrays.append(pa.array(stored, column.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
+
+
+def _one_by_one(table: Table, rows: Sequence[PageRow | RequestRow]) -> Iterator[pa.RecordBatch]:
+    for row in rows:
+        # Lone surrogates have no UTF-8 form: a question mark stands for each.
+        values = [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row]
+        try:
+            yield _as_batch(table, [values])
+        except (OverflowError, TypeError, pa.ArrowException):
+            _LOG.exception("a row of %s cannot be stored and is lost: %.500r", table.name, row)
+
+
+def read_batches(stream: pa.NativeFile) -> Iterator[pa.RecordBatch]:
+    """Yield a journal's batches up to where it was cut: every whole one, and nothing else."""
+    try:
+        batches = pa.ipc.open_stream(stream)
+        while True:
+            yield batches.read_next_batch()
+    except (StopIteration, pa.ArrowInvalid):
+        return
+    except OSError as error:
+        if error.errno:  # a disk that fails is no cut: what follows may be whole
+            raise

@@ -1,0 +1,108 @@
+"""Where stored files lie and what they are called. A name says what, when begun, and by which worker.
+
+    warc/gossamer-<time>-<worker>-<n>.warc.gz     a segment; .cdxj is its index, .cdxj.open that of an open one
+    journal/<table>-<time>-<worker>-<n>.arrows    an open journal ...
+    <table>/part-<time>-<worker>-<n>.parquet      ... and the part it becomes: the same time, worker and number
+    *.<pid>.tmp                                   what is being written, and garbage after a crash
+
+The middle, `<time>-<worker>-<n>`, is the file's stem. A stem is never used twice: a journal with the stem of an
+existing part would be taken for that part's remains and ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from gossamer.errors import GossamerError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WARC = "warc"
+JOURNAL = "journal"
+TABLES = ("pages", "requests")
+FOLDERS = (WARC, JOURNAL, *TABLES)
+
+SEGMENT_SUFFIX = ".warc.gz"
+INDEX_SUFFIX = ".cdxj"
+OPEN_INDEX_SUFFIX = ".cdxj.open"
+JOURNAL_SUFFIX = ".arrows"
+PART_SUFFIX = ".parquet"
+TEMPORARY_SUFFIX = ".tmp"
+
+_STEM = re.compile(r"[a-z]+-(?P<stem>\d{17}-(?P<worker>[A-Za-z0-9._-]+)-\d{5,})\.(?:warc|cdxj|arrows|parquet)\b.*")
+_WORKER = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def segment_path(folder: Path, stem: str) -> Path:
+    """Return where the segment of this stem lies in a crawl's folder."""
+    return folder / WARC / f"gossamer-{stem}{SEGMENT_SUFFIX}"
+
+
+def journal_path(folder: Path, table: str, stem: str) -> Path:
+    """Return where a table's journal of this stem lies."""
+    return folder / JOURNAL / f"{table}-{stem}{JOURNAL_SUFFIX}"
+
+
+def part_path(folder: Path, table: str, stem: str) -> Path:
+    """Return where the part lies that a table's journal of this stem becomes."""
+    return folder / table / f"part-{stem}{PART_SUFFIX}"
+
+
+def part_of(journal: Path) -> Path:
+    """Return the part that a journal becomes."""
+    return part_path(journal.parents[1], table_of(journal), stem_of(journal))
+
+
+def index_of(segment: Path) -> Path:
+    """Return the index of a closed segment."""
+    return segment.with_name(segment.name.removesuffix(SEGMENT_SUFFIX) + INDEX_SUFFIX)
+
+
+def open_index_of(segment: Path) -> Path:
+    """Return the index of a segment that is still being written."""
+    return segment.with_name(segment.name.removesuffix(SEGMENT_SUFFIX) + OPEN_INDEX_SUFFIX)
+
+
+def table_of(journal: Path) -> str:
+    """Return the table whose rows a journal holds."""
+    return journal.name.partition("-")[0]
+
+
+def stem_of(path: Path) -> str:
+    """Return what a file's name has in common with those of the same origin."""
+    match = _STEM.fullmatch(path.name)
+    assert match, f"{path} is no file of a store"
+    return match["stem"]
+
+
+def worker_of(path: Path) -> str | None:
+    """Return the worker that wrote a file, or None if the file is not ours."""
+    match = _STEM.fullmatch(path.name)
+    return match["worker"] if match else None
+
+
+class Stems:
+    """Gives a worker's files their stems: no two alike, whatever the clock does."""
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        if not _WORKER.fullmatch(worker):
+            raise GossamerError(f"a worker cannot be called {worker!r}; use letters, digits, dots and hyphens")
+        self._folder = folder
+        self._worker = worker
+        self._number = 0
+
+    def next(self, now: float) -> str:
+        """Return a new stem. The number rises within a process; former ones left files, or another time."""
+        moment = datetime.fromtimestamp(now, UTC)
+        time = f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+        while True:
+            self._number += 1
+            stem = f"{time}-{self._worker}-{self._number:05d}"
+            paths = [segment_path(self._folder, stem)]
+            for table in TABLES:
+                paths += (journal_path(self._folder, table, stem), part_path(self._folder, table, stem))
+            if not any(path.exists() for path in paths):
+                return stem

@@ -1,0 +1,181 @@
+"""Reading what a crawl has stored, also while it goes on: rows of parts and open journals, and archive records.
+
+Every function takes the folder of a crawl, or those of several machines that crawl together. What is read is a
+consistent state: every row that was on disk when the reading began, each once. A journal may become a part under
+the reader's eyes; so journals are opened first and parts listed after that, and a journal whose part is there is
+left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from gossamer.records import PageRow, RequestRow
+from gossamer.store import names
+from gossamer.store.journals import read_batches
+from gossamer.store.scanning import record_at
+from gossamer.store.schemas import PAGES, REQUESTS, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gossamer.store.scanning import Record
+
+Folders = Path | Sequence[Path]
+
+_BATCH_ROWS = 2_000  # of a part at a time: large pages' text fits into memory
+
+
+class Source:
+    """One file of rows: a part, or a journal that was opened while it existed."""
+
+    def __init__(self, path: Path, journal: pa.NativeFile | None = None) -> None:
+        self.path = path
+        self._journal = journal
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield all rows, or only these columns of them. A journal may have grown since it was last read."""
+        if self._journal is None:
+            with pq.ParquetFile(self.path) as part:
+                yield from part.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+        else:
+            self._journal.seek(0)
+            for batch in read_batches(self._journal):
+                yield batch if columns is None else batch.select(columns)
+
+
+def sources(folders: Folders, table: Table) -> list[Source]:
+    """Return the files that hold a table's rows now, oldest first."""
+    found = []
+    for folder in [folders] if isinstance(folders, Path) else folders:
+        journals = {}
+        for path in (folder / names.JOURNAL).glob(f"{table.name}-*{names.JOURNAL_SUFFIX}"):
+            try:
+                journals[names.stem_of(path)] = Source(path, pa.OSFile(os.fspath(path)))
+            except FileNotFoundError:  # it has become a part, which is listed below
+                continue
+        parts = (folder / table.name).glob(f"part-*{names.PART_SUFFIX}")
+        # In this order: the part stands for its journal.
+        found += list((journals | {names.stem_of(path): Source(path) for path in parts}).values())
+    return sorted(found, key=lambda source: (names.stem_of(source.path), source.path))
+
+
+def pages(folders: Folders) -> Iterator[PageRow]:
+    """Yield every row of `pages`: a page that was fetched more than once comes more than once."""
+    for source in sources(folders, PAGES):
+        for batch in source.batches():
+            yield from _page_rows(batch)
+
+
+def requests(folders: Folders) -> Iterator[RequestRow]:
+    """Yield every row of `requests`."""
+    for source in sources(folders, REQUESTS):
+        for batch in source.batches():
+            yield from map(RequestRow._make, zip(*_columns(batch), strict=True))
+
+
+def last_pages(folders: Folders) -> Iterator[PageRow]:
+    """Yield the last row of each URL: `pages` as people know it."""
+    files = sources(folders, PAGES)
+    for source, numbers in zip(files, _last_rows(files), strict=True):
+        yield from _pick(source, numbers)
+
+
+def find_pages(folders: Folders, url_hash: bytes) -> list[PageRow]:
+    """Return all rows of one URL, oldest first."""
+    found: list[PageRow] = []
+    wanted = pa.scalar(url_hash, pa.binary(16))
+    for source in sources(folders, PAGES):
+        numbers: list[int] = []
+        start = 0
+        for batch in source.batches(["url_hash"]):
+            numbers += (start + number for number in pc.indices_nonzero(pc.equal(batch[0], wanted)).to_pylist())
+            start += batch.num_rows
+        found += _pick(source, numbers)
+    return sorted(found, key=lambda row: row.fetched_at)
+
+
+def read_record(folders: Folders, row: PageRow) -> bytes:
+    """Return what the server sent for an archived page, head and body; raise as `find_record` does."""
+    return find_record(folders, row.warc_file, row.warc_offset).block
+
+
+def find_record(folders: Folders, warc_file: str, offset: int) -> Record:
+    """Return the record that begins at `offset` of a segment.
+
+    Raises FileNotFoundError if the segment is not in these folders, ValueError if no whole record lies there.
+    """
+    for folder in [folders] if isinstance(folders, Path) else folders:
+        try:
+            with (folder / names.WARC / warc_file).open("rb") as file:
+                record = record_at(file, offset)
+        except FileNotFoundError:
+            continue
+        except EOFError:
+            record = None
+        if record is None:
+            raise ValueError(f"{warc_file} has no whole record at {offset}")
+        return record
+    raise FileNotFoundError(f"{warc_file} is not there")
+
+
+def _last_rows(files: Sequence[Source]) -> list[list[int]]:
+    """Return for each file the numbers of the rows that are the last of their URL."""
+    keys = []
+    for place, source in enumerate(files):
+        start = 0
+        for batch in source.batches(["url_hash", "fetched_at"]):
+            numbers = pa.array(range(start, start + batch.num_rows), pa.int64())
+            places = pa.repeat(pa.scalar(place, pa.int32()), batch.num_rows)
+            arrays = [*batch.columns, places, numbers]
+            keys.append(pa.table(arrays, names=["url_hash", "fetched_at", "place", "number"]))
+            start += batch.num_rows
+    last: list[list[int]] = [[] for _ in files]
+    if keys:
+        order = [
+            ("url_hash", "ascending"),
+            ("fetched_at", "ascending"),
+            ("place", "ascending"),
+            ("number", "ascending"),
+        ]
+        rows = pa.concat_tables(keys).sort_by(order).combine_chunks()
+        hashes = rows["url_hash"]
+        # The last of its URL is the row before another URL's; the very last row is one in any case.
+        changes = pc.not_equal(hashes.slice(1), hashes.slice(0, len(hashes) - 1)).combine_chunks()
+        rows = rows.filter(pa.concat_arrays([changes, pa.array([True])]))
+        for place, number in zip(rows["place"].to_pylist(), rows["number"].to_pylist(), strict=True):
+            last[place].append(number)
+    return [sorted(numbers) for numbers in last]
+
+
+def _pick(source: Source, numbers: Sequence[int]) -> Iterator[PageRow]:
+    """Yield the rows of a file that have these numbers, which rise."""
+    start = done = 0
+    for batch in source.batches() if numbers else ():
+        first = done
+        while done < len(numbers) and numbers[done] < start + batch.num_rows:
+            done += 1
+        if done > first:
+            yield from _page_rows(batch.take(pa.array([number - start for number in numbers[first:done]])))
+        if done == len(numbers):
+            return
+        start += batch.num_rows
+
+
+def _page_rows(batch: pa.RecordBatch) -> Iterator[PageRow]:
+    return map(PageRow._make, zip(*_columns(batch), strict=True))
+
+
+def _columns(batch: pa.RecordBatch) -> Iterator[list[object]]:
+    for column in batch.columns:
+        if pa.types.is_timestamp(column.type):
+            yield [microseconds / 1e6 for microseconds in column.cast(pa.int64()).to_pylist()]
+        else:
+            yield column.to_pylist()

@@ -1,0 +1,67 @@
+"""Repair: a dead worker's files put in order before anybody goes on.
+
+Torn ends are cut off segments, missing indexes written, journals left behind become parts, temporary files go.
+Everything that was whole stays. It can be cut off anywhere and repeated, with the same result.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gossamer.store import names
+from gossamer.store.files import remove
+from gossamer.store.parts import convert
+from gossamer.store.segments import finish_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repaired:
+    """What a repair did."""
+
+    parts: int  # journals that became parts
+    segments: int  # segments that got their index
+    cut_bytes: int  # torn off the ends of segments: of records that no completed page has
+    removed_files: int  # temporary ones
+
+
+def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
+    """Put the files of dead workers in order: of those named, or of all.
+
+    Whoever calls this knows that they are dead: a living worker's files would be torn from under it.
+    """
+
+    def files(name: str, suffix: str) -> list[Path]:
+        found = (folder / name).glob(f"*{suffix}")
+        return sorted(path for path in found if _is_of(path, workers))
+
+    removed = 0
+    for name in names.FOLDERS:
+        for path in files(name, names.TEMPORARY_SUFFIX):
+            remove(path)
+            removed += 1
+    parts = sum(convert(path) is not None for path in files(names.JOURNAL, names.JOURNAL_SUFFIX))
+    unfinished = [path for path in files(names.WARC, names.SEGMENT_SUFFIX) if _is_unfinished(path)]
+    cut_bytes = 0
+    for segment in unfinished:
+        torn_bytes = finish_segment(segment)
+        cut_bytes += torn_bytes
+        if torn_bytes:
+            _LOG.info("%s: %d bytes of a torn record were cut off", segment.name, torn_bytes)
+    return Repaired(parts=parts, segments=len(unfinished), cut_bytes=cut_bytes, removed_files=removed)
+
+
+def _is_of(path: Path, workers: Collection[str] | None) -> bool:
+    worker = names.worker_of(path)
+    return worker is not None and (workers is None or worker in workers)
+
+
+def _is_unfinished(segment: Path) -> bool:
+    return names.open_index_of(segment).exists() or not names.index_of(segment).exists()

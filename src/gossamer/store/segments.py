@@ -1,0 +1,186 @@
+"""WARC segments: archives that only grow, are closed when full, and have an index beside them.
+
+Beside an open segment stands its open index (`.cdxj.open`): the lines of the final one in the order in which the
+records came, each written when its record is on disk for good. It tells a repair how far the segment is known to
+be whole, and sorting it is all that is left to do when the segment is closed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer import __version__
+from gossamer.store import names
+from gossamer.store.cdxj import index_line, read_line
+from gossamer.store.files import GrowingFile, cut, remove, replacing
+from gossamer.store.scanning import Record, scan
+from gossamer.store.warc import warcinfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gossamer.records import PageRow
+
+
+class Segments:
+    """A worker's segments: the open one, and those that are full but not yet on disk.
+
+    `keep` may be called from one thread and the rest from another: `keep` only adds, the record before its line.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        stems: names.Stems,
+        *,
+        clock: Callable[[], float],  # Unix seconds
+        max_bytes: int,
+        operator: str,
+        user_agent: str,
+    ) -> None:
+        self._folder = folder
+        self._stems = stems
+        self._clock = clock
+        self._max_bytes = max_bytes
+        self._about = {
+            "software": f"Gossamer/{__version__}",
+            "format": "WARC File Format 1.1",
+            "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+            "operator": operator,
+            "http-header-user-agent": user_agent,
+            "robots": "obeyed (RFC 9309)",
+        }
+        self._open: _Segment | None = None
+        self._full: list[_Segment] = []
+
+    def keep(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
+        """Add a page's records and return its row with their place in it."""
+        segment = self._open
+        if segment is not None and segment.size + len(archive) > self._max_bytes:
+            self._full.append(segment)  # before it stops being the open one: `sync` must find it in either place
+            segment = None
+        if segment is None:
+            now = self._clock()
+            path = names.segment_path(self._folder, self._stems.next(now))
+            segment = _Segment(path, warcinfo(path.name, now, self._about))
+            self._open = segment
+        return segment.keep(row, archive, response_offset)
+
+    def sync(self) -> None:
+        """Bring everything to the disk that was kept before this call; raise OSError, and hold it, if that fails."""
+        segment = self._open  # looked at before `_full`: it may move there at any moment
+        for full in self._full[:]:
+            full.sync()
+        if segment is not None:
+            segment.sync()
+
+    def take_full(self) -> list[Path]:
+        """Return the segments that are full and on disk: closed, to be indexed, and forgotten here."""
+        whole = [segment for segment in self._full[:] if segment.is_synced()]
+        for segment in whole:
+            segment.close()
+            self._full.remove(segment)
+        return [segment.path for segment in whole]
+
+    def end(self) -> None:
+        """Take the open segment for full."""
+        if self._open is not None:
+            self._full.append(self._open)
+            self._open = None
+
+    def close(self) -> None:
+        """Close all files; what was not synced is gone."""
+        self.end()
+        for segment in self._full:
+            segment.close()
+
+
+class _Segment:
+    """One segment and its open index."""
+
+    def __init__(self, path: Path, info: bytes) -> None:
+        self.path = path
+        self.size = len(info)  # with what is not yet on disk
+        self._records = GrowingFile(path)
+        self._lines = GrowingFile(names.open_index_of(path))
+        self._records.add(info)
+
+    def keep(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
+        row = row._replace(
+            warc_file=self.path.name,
+            warc_offset=self.size + response_offset,
+            warc_length=len(archive) - response_offset,
+        )
+        self.size += len(archive)
+        self._records.add(archive)
+        self._lines.add(line_of(row))
+        return row
+
+    def sync(self) -> None:
+        lines = self._lines.waiting()  # counted first: each one's record was added before it
+        self._records.sync(self._records.waiting())
+        self._lines.sync(lines)
+
+    def is_synced(self) -> bool:
+        return not self._records.waiting() and not self._lines.waiting()
+
+    def close(self) -> None:
+        self._records.close()
+        self._lines.close()
+
+
+def line_of(row: PageRow) -> bytes:
+    """Return the index's line of an archived page."""
+    return index_line(
+        url=row.url,
+        at=row.fetched_at,
+        status=row.status,
+        content_type=row.content_type,
+        digest=row.payload_digest,
+        offset=row.warc_offset,
+        length=row.warc_length,
+        filename=row.warc_file,
+    )
+
+
+def finish_segment(segment: Path) -> int:
+    """Give a segment that nobody writes any more its index; return how many torn bytes were cut off its end.
+
+    What the open index knows is not read again. The rest, all of it if there is no open index, is scanned: a crash
+    may have left records without a line, and half a record at the end. Damage further inside is no crash's work
+    and is left for `checking` to tell. This can be cut off anywhere and repeated.
+    """
+    cut_bytes = 0
+    if not names.index_of(segment).exists():
+        lines, start = _read_open_index(segment)
+        for found in scan(segment, start):
+            if isinstance(found, Record):
+                line = found.index_line(segment.name)
+                lines += [line] if line else []
+            elif found.is_tail:
+                cut(segment, found.offset)
+                cut_bytes = found.length
+        if segment.stat().st_size:
+            with replacing(names.index_of(segment)) as file:
+                file.writelines(sorted(lines))
+    remove(names.open_index_of(segment))
+    if not segment.stat().st_size:  # not even its first record was whole
+        remove(segment)
+    return cut_bytes
+
+
+def _read_open_index(segment: Path) -> tuple[list[bytes], int]:
+    """Return the open index's lines of what the segment really holds, and where the last of it ends."""
+    lines, end, size = [], 0, segment.stat().st_size
+    try:
+        with names.open_index_of(segment).open("rb") as file:
+            for line in file:
+                details = read_line(line)
+                line_end = int(details["offset"]) + int(details["length"]) if details else size + 1
+                if line_end <= size:
+                    lines.append(line)
+                    end = max(end, line_end)
+    except FileNotFoundError:
+        pass
+    return lines, end

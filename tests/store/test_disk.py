@@ -1,0 +1,35 @@
+"""A full disk is noticed before it is full, and a crawl at the limit does not flutter."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.store.disk import DiskGuard, free_space
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_free_space_is_what_may_still_be_written(tmp_path: Path) -> None:
+    status = os.statvfs(tmp_path)
+    assert free_space(tmp_path) == pytest.approx(status.f_bavail * status.f_frsize, rel=0.2)
+
+
+def test_the_guard_pauses_below_the_limit_and_goes_on_a_tenth_above_it() -> None:
+    guard = DiskGuard(1_000)
+    assert not guard.look(1_000)
+    assert guard.look(999)
+    assert guard.is_paused
+    assert guard.look(1_000)  # back at the limit is not enough ...
+    assert guard.look(1_099)
+    assert not guard.look(1_100)  # ... but this is
+    assert not guard.look(1_000)
+    assert guard.look(0)
+
+
+def test_no_limit_never_pauses() -> None:
+    guard = DiskGuard(0)
+    assert not guard.look(0)

@@ -1,0 +1,292 @@
+"""What a store has synced is on disk; what it could not write it still holds."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.store.checking import Flaw, check
+from gossamer.store.names import index_of
+from gossamer.store.reading import pages, read_record, requests, sources
+from gossamer.store.repair import repair
+from gossamer.store.schemas import PAGES
+from gossamer.store.warc import encode_exchange
+from tests.store.samples import (
+    HTML,
+    fetched,
+    keep,
+    new_store,
+    numbers,
+    page_row,
+    request_row,
+    segments,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.records import PageRow
+    from gossamer.store.store import Store
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk with room for one megabyte."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", disk], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs root; the limit on file sizes is tried in any case")
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+def test_what_is_kept_reaches_the_disk_with_the_next_sync(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        rows = [keep(store, number) for number in range(5)]
+        assert store.waiting_bytes > 0
+        assert list(pages(tmp_path)) == []
+        store.sync()
+        assert store.waiting_bytes == 0
+        assert list(pages(tmp_path)) == rows
+        assert list(requests(tmp_path)) == [request_row(number) for number in range(5)]
+        for number, row in enumerate(rows):
+            assert read_record(tmp_path, row) == fetched(number).head + HTML
+
+
+def test_a_row_names_the_place_of_its_record(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        before = keep(store, 0)
+        encoded = encode_exchange(fetched(1))
+        row = store.keep_page(page_row(fetched(1), encoded), encoded.archive, encoded.response_offset)
+        store.sync()
+        data = segments(tmp_path)[0].read_bytes()
+    assert row.warc_file == before.warc_file == segments(tmp_path)[0].name
+    place = slice(row.warc_offset, row.warc_offset + row.warc_length)
+    assert data[place] == encoded.archive[encoded.response_offset :]
+    assert row.warc_offset == before.warc_offset + before.warc_length + encoded.response_offset
+
+
+def test_a_stopped_store_leaves_only_finished_files(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        for number in range(5):
+            keep(store, number)
+    assert sorted(path.suffix for path in tmp_path.rglob("*") if path.is_file()) == [
+        ".cdxj",
+        ".gz",
+        ".parquet",
+        ".parquet",
+    ]
+    assert numbers(pages(tmp_path)) == list(range(5))
+    assert check(tmp_path).problems == []
+
+
+def test_a_store_that_kept_nothing_leaves_no_files(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        store.sync()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_without_archives_there_are_rows_and_no_segments(tmp_path: Path) -> None:
+    with new_store(tmp_path, warc=False) as store:
+        row = keep(store, 0)
+    assert (row.warc_file, row.warc_offset, row.warc_length) == ("", 0, 0)
+    assert list(pages(tmp_path)) == [row]
+    assert list((tmp_path / "warc").iterdir()) == []
+    assert check(tmp_path).problems == []
+
+
+def test_a_page_may_come_without_an_archive(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        row = store.keep_page(page_row(fetched(0), encode_exchange(fetched(0))))
+    assert row.warc_file == ""
+    assert list(pages(tmp_path)) == [row]
+
+
+def test_the_same_page_twice_has_two_rows_and_two_records(tmp_path: Path) -> None:
+    with new_store(tmp_path) as store:
+        rows = [keep(store, 7), keep(store, 7)]
+    assert list(pages(tmp_path)) == rows
+    assert rows[0].warc_offset != rows[1].warc_offset
+    assert len(index_of(segments(tmp_path)[0]).read_bytes().splitlines()) == 2
+    assert check(tmp_path).problems == []
+
+
+def test_journals_become_parts_beside_the_worker(tmp_path: Path) -> None:
+    with new_store(tmp_path, part_rows=10, segment_size_bytes=5_000) as store:
+        for number in range(10):
+            keep(store, number)
+        store.sync()
+        process = store._finisher._process
+        assert process is not None
+        for number in range(10, 15):  # the worker goes on meanwhile
+            keep(store, number)
+        store.sync()
+        assert process.wait() == 0
+        assert len(list((tmp_path / "pages").glob("*.parquet"))) == 1
+        assert index_of(segments(tmp_path)[0]).exists()
+        assert [source.path.suffix for source in sources(tmp_path, PAGES)] == [".parquet", ".arrows"]
+        assert numbers(pages(tmp_path)) == list(range(15))
+    assert numbers(pages(tmp_path)) == list(range(15))
+
+
+def test_what_could_not_be_finished_is_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with new_store(tmp_path, part_rows=3) as store:
+        for number in range(3):
+            keep(store, number)
+        obstacle = tmp_path / "requests"
+        obstacle.rmdir()  # no place for the part
+        store.sync()
+        assert store._finisher._process is not None
+        assert store._finisher._process.wait() == 1
+        store.sync()
+        assert "it will be tried again" in caplog.text
+        assert numbers(requests(tmp_path)) == [0, 1, 2]
+        obstacle.mkdir()
+        store._finisher._next_try_s = 0.0
+        store.sync()
+        assert store._finisher._process is not None
+        assert store._finisher._process.wait() == 0
+    assert numbers(requests(tmp_path)) == [0, 1, 2]
+    assert check(tmp_path).problems == []
+
+
+def test_the_finisher_dies_with_its_worker(tmp_path: Path) -> None:
+    store = new_store(tmp_path, part_rows=1)
+    store._hand_over = lambda *, everything: None  # type: ignore[method-assign]
+    keep(store, 0)
+    store.sync()
+    fifo = tmp_path / "journal" / "pages-20260101000000000-w-00009.arrows"
+    os.mkfifo(fifo)  # it will wait here for ever
+    store._finisher.add([fifo])
+    store._finisher.turn()
+    process = store._finisher._process
+    assert process is not None
+    assert process.poll() is None
+    assert process.stdin is not None
+    process.stdin.close()  # as the worker's end does
+    assert process.wait() == 1
+    fifo.unlink()
+    store._finisher._files.clear()
+    store.close()
+
+
+def sync_with_files_up_to(limit: int, store: Store) -> int:
+    """Sync while no file may grow beyond so many bytes; return the number of the error, or 0."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        store.sync()
+    except OSError as error:
+        return error.errno or -1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    return 0
+
+
+@pytest.mark.parametrize("limit", [500, 2_000, 4_000, 7_000, 12_000, 20_000])
+def test_a_write_that_fails_loses_nothing_and_tears_nothing(tmp_path: Path, limit: int) -> None:
+    with new_store(tmp_path, segment_size_bytes=15_000) as store:
+        rows, failures = [], 0
+        for number in range(40):
+            rows.append(keep(store, number))
+            if number % 4 == 3:
+                failed = sync_with_files_up_to(limit, store)
+                assert failed in (0, errno.EFBIG)
+                assert (store.waiting_bytes == 0) == (failed == 0)
+                failures += failed != 0
+                # Nothing is torn, and every row that can be seen has its record.
+                assert {problem.flaw for problem in check(tmp_path).problems} <= {Flaw.UNFINISHED}
+                seen = list(pages(tmp_path))
+                assert seen == rows[: len(seen)]
+                if number == 27:  # there is room for once
+                    store.sync()
+                    assert store.waiting_bytes == 0
+                    assert list(pages(tmp_path)) == rows
+        assert failures > 1
+    assert list(pages(tmp_path)) == rows
+    assert numbers(requests(tmp_path)) == list(range(40))
+    assert check(tmp_path).problems == []
+
+
+def test_a_full_disk_stops_the_store_until_there_is_room(small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 700_000)
+    store = new_store(small_disk)
+    rows: list[PageRow] = []
+
+    def crawl() -> None:
+        while True:
+            rows.append(keep(store, len(rows)))
+            if len(rows) % 10 == 0:
+                store.sync()
+
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        crawl()
+    for _ in range(3):  # it does not get worse by trying
+        with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+            store.sync()
+    seen = list(pages(small_disk))
+    assert len(seen) >= len(rows) - 20
+    assert {problem.flaw for problem in check(small_disk).problems} <= {Flaw.UNFINISHED}
+    ballast.unlink()
+    store.sync()
+    assert list(pages(small_disk)) == rows
+    store.close()
+    assert check(small_disk).problems == []
+
+
+def test_a_store_that_cannot_be_closed_is_like_one_that_crashed(tmp_path: Path) -> None:
+    store = new_store(tmp_path)
+    for number in range(4):
+        keep(store, number)
+    store.sync()
+    for number in range(4, 40):
+        keep(store, number)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (6_000, hard))
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+            store.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    repair(tmp_path)
+    assert numbers(pages(tmp_path)) == list(range(4))
+    assert check(tmp_path).problems == []
+
+
+def test_keeping_in_one_thread_while_another_syncs_loses_nothing(tmp_path: Path) -> None:
+    stopped = threading.Event()
+    with new_store(tmp_path, segment_size_bytes=20_000, part_rows=100_000) as store:
+
+        def sync() -> None:
+            while not stopped.is_set():
+                store.sync()
+
+        thread = threading.Thread(target=sync)
+        thread.start()
+        rows = []
+        encoded = encode_exchange(fetched(0))
+        for number in range(3_000):
+            row = page_row(fetched(number), encoded)
+            rows.append(store.keep_page(row, encoded.archive, encoded.response_offset))
+            store.keep_request(request_row(number))
+            if number % 500 == 0:
+                # Whatever row is on disk, its record is.
+                for seen in pages(tmp_path):
+                    read_record(tmp_path, seen)
+        stopped.set()
+        thread.join()
+        store.sync()
+        assert list(pages(tmp_path)) == rows
+    assert numbers(requests(tmp_path)) == list(range(3_000))
+    assert len(segments(tmp_path)) > 50
