@@ -437,4 +437,4 @@ def test_a_hostile_file_costs_milliseconds(rule_lines: list[bytes]) -> None:
     start_s = time.process_time()
     rules = parse_robots(body, AGENT)
     allows(rules, HOST + "/" + "a" * 1900)
-    assert time.process_time() - start_s < 0.5  # measured: under 0.12 s each; an exponential matcher takes years
+    assert time.process_time() - start_s < 0.5  # 20,000 globs took 0.08 to 0.19 s; what is not linear takes far longer
