@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("frontier", "claimers", "simweb")
+NAMES = ("frontier", "claimers", "seeding", "simweb")
 
 
 def main() -> None:

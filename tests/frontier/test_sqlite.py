@@ -60,7 +60,8 @@ def test_a_sites_next_urls_come_from_the_order_index_without_a_sort(frontier: Sq
     [
         ("next_ready", {}), ("sites_in_hand", {}), ("any_unsettled", {}), ("count_owned", {"worker": 1}),
         ("owned_sites", {"worker": 1, "delay_ms": 0, "at_most": 1}),
-        ("find_seen", {"site_id": 1, "url_hash": b""}), ("settle_queue", {"site_id": 1, "url_hash": b""}),
+        ("find_seen", {"site": "", "url_hash": b""}),
+        ("visited_site", {"site": ""}), ("find_site", {"site": ""}), ("settle_queue", {"site_id": 1, "url_hash": b""}),
     ],
 )  # fmt: skip
 def test_no_read_scans_what_grows_with_the_crawl(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Scope
-from gossamer.urls import hash_site
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,24 +34,23 @@ def _place(scope: Scope, link: Link) -> tuple[str, str]:
 def _is_seeded(tx: Transaction, place: tuple[str, str]) -> bool:
     site, host = place
     statement = SQL["is_seeded_host"] if host else SQL["is_seeded_site"]
-    return tx.execute(statement, {"site_id": hash_site(site), "host": host}).fetchone() is not None
+    return tx.execute(statement, {"site": site, "host": host}).fetchone() is not None
 
 
 def add_links(tx: Transaction, links: Sequence[Link]) -> int:
     """Take in whatever of these is new, lower depths, wake sites; return how many were new."""
     if not links:
         return 0
+    seeded = {link.site for link in links if link.seeded}
+    sites = {name: _site_id(tx, name, name in seeded) for name in dict.fromkeys(link.site for link in links)}
     tx.execute(SQL["clear_stage"])
-    site_ids = {site: hash_site(site) for site in {link.site for link in links}}
     tx.executemany(SQL["stage_link"], [
-        (seq, site_ids[link.site], link.url_hash, link.site, link.host, link.url, link.depth, link.rank, link.seeded,
+        (seq, sites[link.site], link.url_hash, link.host, link.url, link.depth, link.rank, link.seeded,
          link.hops, link.via, link.kind)
         for seq, link in enumerate(links, start=tx.next_seq)
     ])  # fmt: skip
     tx.next_seq += len(links)
-    tx.sites += tx.execute(SQL["add_sites"], {"now_ms": tx.now_ms}).rowcount
-    if any(link.seeded for link in links):
-        tx.execute(SQL["mark_seeded"])
+    if seeded:
         tx.execute(SQL["mark_seeded_hosts"])
     changed = tx.execute(SQL["add_seen"]).rowcount
     new = tx.execute(SQL["mark_fresh"]).rowcount
@@ -64,3 +62,18 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
         tx.execute(SQL["lower_depths"])
     tx.known += new
     return new
+
+
+def _site_id(tx: Transaction, name: str, seeded: bool) -> int:
+    """Return a site's number, creating the site if it is new: due at once, and with work, as its link follows."""
+    site = tx.execute(SQL["site_number"], {"site": name}).fetchone()
+    if site is None:
+        created = tx.execute(SQL["add_site"], {"site": name, "now_ms": tx.now_ms, "seeded": seeded}).lastrowid
+        assert created is not None
+        tx.sites += 1
+        tx.sites_with_work += 1
+        return created
+    if seeded and not site["seeded"]:
+        tx.execute(SQL["mark_seeded"], {"site": name})
+    site_id: int = site["site_id"]
+    return site_id

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from gossamer.frontier.sqlite.claiming import first_queued
 from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Done, GivenUp, Retry
-from gossamer.urls import hash_site
 
 if TYPE_CHECKING:
     import sqlite3
@@ -20,9 +19,11 @@ if TYPE_CHECKING:
 
 def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
     """Enter what happened at a site; return whether it was still this worker's."""
-    site_id = hash_site(visit.site)
-    site = tx.execute(SQL["visited_site"], {"site_id": site_id}).fetchone()
-    mine = site is not None and (site["owner"], site["epoch"]) == (worker, visit.epoch)
+    site = tx.execute(SQL["visited_site"], {"site": visit.site}).fetchone()
+    if site is None:
+        return False
+    site_id: int = site["site_id"]
+    mine: bool = (site["owner"], site["epoch"]) == (worker, visit.epoch)
     _settle(tx, site_id, visit)
     for host in visit.hosts:
         tx.execute(SQL["keep_host"], {

@@ -123,6 +123,7 @@ class Database:
             "busy_timeout = 10000",  # for outsiders such as a sqlite3 shell; our own writers wait at the gate
             "journal_mode = WAL",
             "synchronous = FULL",  # a commit is on the disk before anyone acts on it
+            "wal_autocheckpoint = 8000",  # 32 MB: pages written over and over go to the file once
             "journal_size_limit = 67108864",
             "cache_size = -65536",
             "temp_store = MEMORY",

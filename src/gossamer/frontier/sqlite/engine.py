@@ -30,7 +30,6 @@ from gossamer.records import (
     UrlStatus,
     WorkerState,
 )
-from gossamer.urls import hash_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -96,8 +95,8 @@ class SqliteFrontier:
     def _change_exclusions(self, sites: Iterable[str], change_list: str, change_site: str) -> None:
         names = sorted(set(sites))
         with self._transaction("exclude") as tx:
-            tx.executemany(SQL[change_list], [{"site": name} for name in names])
-            tx.executemany(SQL[change_site], [{"site_id": hash_site(name)} for name in names])
+            for change in (change_list, change_site):
+                tx.executemany(SQL[change], [{"site": name} for name in names])
             tx.execute(SQL["count_exclusion_change"])
 
     def seeds_loaded(self, digest: str) -> bool:
@@ -208,13 +207,13 @@ class SqliteFrontier:
             )
 
     def _find(self, site: str, url_hash: bytes) -> sqlite3.Row | None:
-        key = {"site_id": hash_site(site), "url_hash": url_hash}
+        key = {"site": site, "url_hash": url_hash}
         row: sqlite3.Row | None = self._execute(SQL["find_seen"], key).fetchone()
         return row
 
     def find_site(self, site: str) -> SiteState | None:
         with self._database.snapshot() as tx:
-            row = self._execute(SQL["find_site"], {"site_id": hash_site(site)}).fetchone()
+            row = self._execute(SQL["find_site"], {"site": site}).fetchone()
             if row is None:
                 return None
             asleep = row["excluded"] or not row["has_work"]

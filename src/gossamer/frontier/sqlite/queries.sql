@@ -26,26 +26,26 @@ UPDATE crawl SET state = :state
 
 -- name: create_stage
 CREATE TEMP TABLE stage (
-    seq INTEGER PRIMARY KEY, site_id INTEGER, url_hash BLOB, site TEXT, host TEXT, url TEXT, depth INTEGER, rank INTEGER,
+    seq INTEGER PRIMARY KEY, site_id INTEGER, url_hash BLOB, host TEXT, url TEXT, depth INTEGER, rank INTEGER,
     seeded INTEGER, hops INTEGER, via BLOB, kind INTEGER, fresh INTEGER NOT NULL DEFAULT 0)
 
 -- name: clear_stage
 DELETE FROM temp.stage
 
 -- name: stage_link
-INSERT INTO temp.stage (seq, site_id, url_hash, site, host, url, depth, rank, seeded, hops, via, kind)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO temp.stage (seq, site_id, url_hash, host, url, depth, rank, seeded, hops, via, kind)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: add_sites
--- A site row exists before its first URL: there is always something to own. New sites are due at once.
-INSERT INTO site (site_id, name, paced_at, ready_at, excluded)
-SELECT site_id, min(site), :now_ms, :now_ms, min(site) IN (SELECT site FROM exclusion)
-FROM temp.stage
-WHERE NOT EXISTS (SELECT 1 FROM site s WHERE s.site_id = stage.site_id)
-GROUP BY site_id
+-- name: site_number
+SELECT site_id, seeded FROM site WHERE name = :site
+
+-- name: add_site
+-- A site row exists before its first URL: there is always something to own.
+INSERT INTO site (name, paced_at, ready_at, has_work, seeded, excluded)
+VALUES (:site, :now_ms, :now_ms, 1, :seeded, :site IN (SELECT site FROM exclusion))
 
 -- name: mark_seeded
-UPDATE site SET seeded = 1 WHERE seeded = 0 AND site_id IN (SELECT site_id FROM temp.stage WHERE seeded)
+UPDATE site SET seeded = 1 WHERE name = :site
 
 -- name: mark_seeded_hosts
 INSERT INTO host (site_id, name, seeded)
@@ -53,10 +53,10 @@ SELECT DISTINCT site_id, host, 1 FROM temp.stage WHERE seeded
 ON CONFLICT (site_id, name) DO UPDATE SET seeded = 1
 
 -- name: is_seeded_site
-SELECT 1 FROM site WHERE site_id = :site_id AND seeded = 1
+SELECT 1 FROM site WHERE name = :site AND seeded = 1
 
 -- name: is_seeded_host
-SELECT 1 FROM host WHERE site_id = :site_id AND name = :host AND seeded = 1
+SELECT 1 FROM site JOIN host USING (site_id) WHERE site.name = :site AND host.name = :host AND host.seeded = 1
 
 -- name: add_seen
 -- In key order: neighbouring pages of the tree are touched once. The same URL twice in a batch keeps the
@@ -142,7 +142,7 @@ SELECT count(*) FROM worker WHERE gone = 0
 -- ---------------------------------------------------------------- complete
 
 -- name: visited_site
-SELECT owner, epoch, in_hand FROM site WHERE site_id = :site_id
+SELECT site_id, owner, epoch, in_hand FROM site WHERE name = :site
 
 -- name: settle_seen
 UPDATE seen SET outcome = :outcome WHERE site_id = :site_id AND url_hash = :url_hash AND outcome IS NULL
@@ -198,10 +198,10 @@ FROM worker ORDER BY worker
 -- ---------------------------------------------------------------- operator
 
 -- name: exclude_site
-UPDATE site SET excluded = 1 WHERE site_id = :site_id
+UPDATE site SET excluded = 1 WHERE name = :site
 
 -- name: readmit_site
-UPDATE site SET excluded = 0 WHERE site_id = :site_id
+UPDATE site SET excluded = 0 WHERE name = :site
 
 -- name: add_exclusion
 INSERT INTO exclusion (site) VALUES (:site) ON CONFLICT DO NOTHING
@@ -225,13 +225,13 @@ INSERT INTO seeds_loaded (digest) VALUES (:digest) ON CONFLICT DO NOTHING
 
 -- name: find_seen
 SELECT seen.depth, seen.outcome, site.owner, q.rank, q.tries, q.via, q.not_before
-FROM seen JOIN site USING (site_id) LEFT JOIN queue q USING (seq)
-WHERE seen.site_id = :site_id AND seen.url_hash = :url_hash
+FROM site JOIN seen USING (site_id) LEFT JOIN queue q USING (seq)
+WHERE site.name = :site AND seen.url_hash = :url_hash
 
 -- name: find_site
 SELECT name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded,
        (SELECT count(*) FROM queue WHERE queue.site_id = site.site_id) AS queued
-FROM site WHERE site_id = :site_id
+FROM site WHERE name = :site
 
 -- name: given_up
 SELECT reason, urls FROM given_up

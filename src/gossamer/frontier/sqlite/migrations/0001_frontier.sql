@@ -24,10 +24,11 @@ CREATE TABLE crawl (
     in_hand         INTEGER NOT NULL DEFAULT 0    -- URLs reserved from the page limit
 );
 
--- Hot and narrow: one row per registrable domain or address.
+-- Hot and narrow: one row per registrable domain or address. Numbered by arrival, not by a hash, so that what
+-- belongs to new sites is appended to every tree: a million seeds load four times as fast (docs/decisions/0002).
 CREATE TABLE site (
-    site_id   INTEGER PRIMARY KEY,                -- 64-bit hash of the name
-    name      TEXT    NOT NULL,
+    site_id   INTEGER PRIMARY KEY,
+    name      TEXT    NOT NULL UNIQUE,
     paced_at  INTEGER NOT NULL,                   -- from when politeness allows the next turn
     ready_at  INTEGER NOT NULL,                   -- the later of paced_at and its earliest eligible URL
     has_work  INTEGER NOT NULL DEFAULT 0,         -- a free site: something is queued; an owned one: 1
