@@ -1,0 +1,166 @@
+"""What libcurl's and c-ares' codes mean to the crawl: the one place where they are translated. Pure.
+
+Every code that either library has is in a table: with its reason, or among those that cannot happen because of how
+we use it. If one of these happens all the same, or one that a newer library invented, it is an internal error.
+"""
+
+from __future__ import annotations
+
+import errno
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pycurl  # type: ignore[import-untyped]
+from pycares import errno as ares
+
+from gossamer.records import Reason, Truncation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CURL_REASONS: Final[Mapping[int, Reason]] = {
+    pycurl.E_OK: Reason.CONNECTION_LOST,  # asked only if the head is incomplete: to libcurl that is fine
+    pycurl.E_UNSUPPORTED_PROTOCOL: Reason.BAD_RESPONSE,  # HTTP/0.9, or a version nobody has heard of
+    pycurl.E_FAILED_INIT: Reason.INTERNAL_ERROR,
+    pycurl.E_URL_MALFORMAT: Reason.NO_SUCH_NAME,  # a host name that DNS may hold and nobody can have
+    pycurl.E_COULDNT_RESOLVE_HOST: Reason.CONNECT_FAILED,  # an address of a family that this machine lacks
+    pycurl.E_COULDNT_CONNECT: Reason.CONNECT_FAILED,
+    pycurl.E_FTP_WEIRD_SERVER_REPLY: Reason.BAD_RESPONSE,  # of HTTP too: a header that is none
+    pycurl.E_PARTIAL_FILE: Reason.CONNECTION_LOST,
+    pycurl.E_WRITE_ERROR: Reason.INTERNAL_ERROR,  # when we stop a transfer we say why
+    pycurl.E_OUT_OF_MEMORY: Reason.INTERNAL_ERROR,
+    pycurl.E_OPERATION_TIMEDOUT: Reason.TIMEOUT,
+    pycurl.E_SSL_CONNECT_ERROR: Reason.TLS_FAILED,
+    pycurl.E_ABORTED_BY_CALLBACK: Reason.INTERNAL_ERROR,  # when we stop a transfer we say why
+    pycurl.E_GOT_NOTHING: Reason.CONNECTION_LOST,
+    pycurl.E_SEND_ERROR: Reason.CONNECTION_LOST,
+    pycurl.E_RECV_ERROR: Reason.CONNECTION_LOST,
+    pycurl.E_SSL_PEER_CERTIFICATE: Reason.TLS_FAILED,
+    pycurl.E_BAD_CONTENT_ENCODING: Reason.BAD_RESPONSE,  # in truth a transfer encoding that we did not ask for
+    pycurl.E_SSL_CACERT_BADFILE: Reason.INTERNAL_ERROR,  # read at the start, gone since
+    98: Reason.TLS_FAILED,  # SSL_CLIENTCERT: the server wants a certificate of us
+    100: Reason.HEADERS_TOO_LARGE,  # TOO_LARGE: one endless line, or too many
+}
+
+CURL_NEVER: Final[Mapping[str, frozenset[int]]] = {
+    "speak of other protocols": frozenset(
+        {9, 10, 11, 12, 13, 14, 15, 17, 19, 20, 21, 30, 31, 32, 37, 38, 39, 48, 49, 62, 64, 67, 68, 69, 70, 71, 72, 73}
+        | {74, 78, 79, 84, 85, 86, 87, 88}
+    ),
+    "speak of HTTP/2 and HTTP/3": frozenset({16, 92, 95, 96}),
+    "speak of proxies, which are switched off": frozenset({5, 97}),
+    "speak of uploads and ranges, which we do not ask for": frozenset({25, 26, 33, 34, 36, 65}),
+    "speak of options that we do not set": frozenset(
+        {4, 22, 45, 47, 53, 54, 58, 59, 63, 66, 80, 82, 83, 89, 90, 91, 94, 101}
+    ),
+    "are used no more, or only inside libcurl": frozenset({-1, 24, 29, 40, 41, 44, 46, 50, 51, 57, 75, 76, 81, 99_999}),
+    "would be misuse of the library": frozenset({43, 93, 99}),
+}
+
+ARES_REASONS: Final[Mapping[int, Reason]] = {
+    ares.ARES_ENODATA: Reason.NO_SUCH_NAME,  # the name exists and has no address
+    ares.ARES_EFORMERR: Reason.DNS_FAILED,
+    ares.ARES_ESERVFAIL: Reason.DNS_FAILED,
+    ares.ARES_ENOTFOUND: Reason.NO_SUCH_NAME,
+    ares.ARES_ENOTIMP: Reason.DNS_FAILED,
+    ares.ARES_EREFUSED: Reason.DNS_FAILED,
+    ares.ARES_EBADQUERY: Reason.DNS_FAILED,
+    ares.ARES_EBADNAME: Reason.NO_SUCH_NAME,  # a name that cannot be in DNS
+    ares.ARES_EBADRESP: Reason.DNS_FAILED,
+    ares.ARES_ECONNREFUSED: Reason.DNS_FAILED,
+    ares.ARES_ETIMEOUT: Reason.DNS_FAILED,
+    ares.ARES_EOF: Reason.DNS_FAILED,
+    ares.ARES_ENOMEM: Reason.INTERNAL_ERROR,
+    ares.ARES_EDESTRUCTION: Reason.CANCELLED,  # we closed
+    ares.ARES_ECANCELLED: Reason.CANCELLED,
+    26: Reason.DNS_FAILED,  # ENOSERVER: none is configured
+}
+
+ARES_NEVER: Final[Mapping[str, frozenset[int]]] = {
+    "is no failure": frozenset({ares.ARES_SUCCESS}),
+    "speak of calls that we do not make": frozenset(
+        {ares.ARES_EBADFAMILY, ares.ARES_EFILE, ares.ARES_EBADSTR, ares.ARES_EBADFLAGS, ares.ARES_ENONAME}
+        | {ares.ARES_EBADHINTS, ares.ARES_ESERVICE}
+    ),
+    "speak of another operating system": frozenset(
+        {ares.ARES_ENOTINITIALIZED, ares.ARES_ELOADIPHLPAPI, ares.ARES_EADDRGETNETWORKPARAMS}
+    ),
+}
+
+
+class Stop(Enum):
+    """Why we ended a transfer ourselves."""
+
+    ADDRESS = "the socket would have led to a refused address"
+    VETO = "vetoed before it was sent"
+    HEAD = "response head over the limit"
+    BODY = "body over the limit"
+    TYPE = "content type not wanted"
+
+
+_STOP_REASONS: Final = {
+    Stop.ADDRESS: Reason.ADDRESS_REFUSED,
+    Stop.VETO: Reason.CANCELLED,
+    Stop.HEAD: Reason.HEADERS_TOO_LARGE,
+}
+_STOP_TRUNCATIONS: Final = {Stop.BODY: Truncation.LENGTH, Stop.TYPE: None}
+
+_CUTS: Final = {  # a page of which something came before this is worth keeping
+    Reason.TIMEOUT: Truncation.TIME,
+    Reason.CONNECTION_LOST: Truncation.DISCONNECT,
+}
+
+
+class Ending(NamedTuple):
+    """How a transfer ended, as told by libcurl and by our own callbacks."""
+
+    code: int = 0  # libcurl's
+    os_errno: int = 0
+    stop: Stop | None = None
+    https: bool = False
+    connected: bool = True
+    secured: bool = True  # TLS is agreed on, or there is none
+    out_of_time: bool = False  # all the time there was for the whole is used up
+    status: int = 0  # 0 as long as the head is incomplete
+    body_bytes: int = 0
+    keep_partial: bool = True  # half a page is worth something; half a robots.txt is not
+
+
+def judge_ending(ending: Ending) -> Reason | Truncation | None:
+    """Return why there is no answer, or why it is incomplete, or None if it is as good as it gets."""
+    if ending.stop is not None:
+        return _STOP_REASONS.get(ending.stop) or _STOP_TRUNCATIONS[ending.stop]
+    if not ending.code and ending.status:
+        # The only 1xx that libcurl takes for an answer is 101, and we never offered to switch protocols.
+        return None if ending.status >= 200 else Reason.BAD_RESPONSE
+    reason = reason_of_curl(ending)
+    if not ending.status:
+        return reason
+    if 200 <= ending.status < 300:
+        worth_keeping = ending.keep_partial and ending.body_bytes
+        return _CUTS.get(reason, reason) if worth_keeping else reason
+    # A redirect or an error has said it all in its head.
+    return Truncation.TIME if reason in (Reason.TIMEOUT, Reason.TOO_SLOW) else Truncation.DISCONNECT
+
+
+def reason_of_curl(ending: Ending) -> Reason:
+    """Translate libcurl's code; where one code says several things, timers and errno tell them apart."""
+    match ending.code:
+        case pycurl.E_COULDNT_CONNECT if ending.os_errno == errno.ECONNREFUSED:
+            return Reason.CONNECT_REFUSED
+        case pycurl.E_COULDNT_CONNECT if ending.os_errno == errno.ETIMEDOUT:
+            return Reason.CONNECT_TIMEOUT
+        case pycurl.E_OPERATION_TIMEDOUT if not ending.connected:
+            return Reason.CONNECT_TIMEOUT
+        case pycurl.E_OPERATION_TIMEDOUT if not ending.secured:
+            return Reason.TLS_FAILED
+        case pycurl.E_OPERATION_TIMEDOUT if not ending.out_of_time:
+            return Reason.TOO_SLOW
+        case pycurl.E_RECV_ERROR if not ending.os_errno:  # the connection stands: what came over it is wrong
+            return Reason.TLS_FAILED if ending.https and not ending.status else Reason.BAD_RESPONSE
+    return CURL_REASONS.get(ending.code, Reason.INTERNAL_ERROR)
+
+
+def reason_of_ares(code: int) -> Reason:
+    """Translate c-ares' code."""
+    return ARES_REASONS.get(code, Reason.INTERNAL_ERROR)

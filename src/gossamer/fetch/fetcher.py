@@ -1,0 +1,163 @@
+"""Make requests, many at once: find an address that may be contacted, wait for a turn, transfer.
+
+Whatever the web does comes back as a value; only bugs and cancellation are raised.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Self
+
+from gossamer.errors import GossamerError
+from gossamer.fetch.addresses import judge_address, parse_network
+from gossamer.fetch.authorities import authorities_file
+from gossamer.fetch.limits import descriptor_limit, in_flight_limit
+from gossamer.fetch.multi import Multi
+from gossamer.fetch.names import Resolved, Resolver, Unresolved
+from gossamer.fetch.slots import AddressSlots, Gate
+from gossamer.fetch.transfer import Conduct, Request, Transfer
+from gossamer.records import Failed, Fetched, Reason, RequestKind
+from gossamer.urls import host_of, name_of_host
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gossamer.fetch.addresses import Network
+    from gossamer.fetch.settings import FetchSettings
+
+
+class Fetcher:
+    """Fetches URLs. An async context: what is under way when it ends is cancelled."""
+
+    def __init__(self, settings: FetchSettings, *, user_agent: str, email: str = "") -> None:
+        self._settings = settings
+        networks = tuple(map(parse_network, settings.allow_network))
+        # Remembered by address alone: hashing networks costs more than all else about them.
+        self._judge = lru_cache(maxsize=1 << 14)(lambda address: judge_address(address, networks))
+        self._is_own = lru_cache(maxsize=1 << 14)(lambda address: is_in_any(address, networks))
+        self._headers = request_headers(settings, user_agent=user_agent, email=email)
+        self._resolver = Resolver(nameserver=settings.nameserver, timeout_s=settings.dns_timeout_s)
+        self._slots = AddressSlots(settings.per_address)
+        self._gate = Gate(
+            limit=in_flight_limit(settings.in_flight, descriptor_limit()),
+            max_held_bytes=settings.max_held_bytes,
+        )
+        self._idle: list[Transfer] = []
+        self._picks = 0
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            authorities = None
+            if not self._settings.insecure:
+                authorities = stack.enter_context(authorities_file(self._settings.ca_file))
+            self._conduct = Conduct(
+                settings=self._settings,
+                headers=self._headers,
+                judge=self._judge,
+                authorities=authorities,
+                hold=self._gate.hold,
+            )
+            await stack.enter_async_context(self._resolver)
+            self._multi = await stack.enter_async_context(Multi())
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+        while self._idle:
+            self._idle.pop().close()
+
+    async def fetch(
+        self, url: str, *, kind: RequestKind = RequestKind.PAGE, before_send: Callable[[], bool] | None = None
+    ) -> Fetched | Failed:
+        """Make one request for a normalised URL.
+
+        `before_send` is asked when the connection stands and before anything is sent over it; if it says no, nothing
+        is. It must not wait for anything.
+        """
+        started_at, begun = time.time(), time.perf_counter()
+        host = host_of(url)
+        found = await self._find_address(name_of_host(host))
+        if isinstance(found, Unresolved):
+            return Failed(
+                url=url,
+                reason=found.reason,
+                detail=found.detail,
+                started_at=started_at,
+                duration_s=time.perf_counter() - begun,
+            )
+        request = Request(url, host, found, kind, before_send)
+        if self._is_own(found):  # the operator knows what their own machines bear
+            return await self._transfer(request)
+        await self._slots.enter(found)
+        try:
+            return await self._transfer(request)
+        finally:
+            self._slots.leave(found)
+
+    async def _transfer(self, request: Request) -> Fetched | Failed:
+        await self._gate.enter()
+        transfer = self._idle.pop() if self._idle else Transfer(self._conduct)
+        try:
+            return await transfer.perform(self._multi, request)
+        finally:
+            self._gate.leave(transfer.body_bytes)
+            transfer.reset()
+            self._idle.append(transfer)
+
+    async def _find_address(self, name: str) -> str | Unresolved:
+        """Return an address of this name that may be contacted."""
+        addresses = _literal(name)
+        if not addresses:
+            answer = await self._resolver.resolve(name)
+            if not isinstance(answer, Resolved):
+                return answer
+            addresses = answer.addresses
+        # Begin elsewhere each time, so that a retry meets another address.
+        self._picks += 1
+        start = self._picks % len(addresses)
+        for address in addresses[start:] + addresses[:start]:
+            verdict = self._judge(address)
+            if verdict.reason is None:
+                return address
+        assert verdict.reason is not None
+        return Unresolved(reason=Reason.ADDRESS_REFUSED, detail=f"{address}: {verdict.reason.value}")
+
+
+def request_headers(settings: FetchSettings, *, user_agent: str, email: str) -> tuple[str, ...]:
+    """Return what we send about ourselves and what we want, in this order, behind Host."""
+    accept = dict.fromkeys((*settings.accept_types, "*/*;q=0.1"))
+    if "*/*" in accept:
+        accept = {"*/*": None}
+    headers = (
+        f"User-Agent: {user_agent}",
+        f"Accept: {','.join(accept)}",
+        "Accept-Encoding: gzip, deflate, br, zstd",
+        *([f"From: {email}"] if email else []),
+        "Connection: close",
+    )
+    for header in headers:
+        if not (header.isascii() and header.isprintable()):
+            raise GossamerError(f"{header!r} cannot be sent as a header; write it in printable ASCII.")
+    return headers
+
+
+@lru_cache(maxsize=1 << 14)
+def _literal(name: str) -> tuple[str, ...]:
+    """Return the address that a host name is, if it is one."""
+    if not (name[-1].isdigit() or ":" in name):
+        return ()
+    try:
+        return (str(ip_address(name)),)
+    except ValueError:
+        return ()
+
+
+def is_in_any(address: str, networks: tuple[Network, ...]) -> bool:
+    """Tell whether an address lies in one of these networks."""
+    parsed = ip_address(address)
+    return any(parsed in network for network in networks)

@@ -1,0 +1,37 @@
+"""How many requests may be under way at once, as far as this process has descriptors for them."""
+
+from __future__ import annotations
+
+import resource
+
+# Where the hard limit is "unlimited", the kernel still refuses more than some figure: these are tried in turn.
+_ENOUGH = (65_536, 10_240)
+
+
+def raise_descriptor_limit() -> int:
+    """Raise this process's soft limit of open files as far as it goes, and return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in _ENOUGH if hard == resource.RLIM_INFINITY else (hard,):
+        if soft == resource.RLIM_INFINITY or soft >= wanted:
+            break
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (ValueError, OSError):
+            continue
+        break
+    return descriptor_limit()
+
+
+def descriptor_limit() -> int:
+    """Return how many files this process may have open now."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _ENOUGH[0] if soft == resource.RLIM_INFINITY else soft
+
+
+def in_flight_limit(wanted: int, descriptors: int) -> int:
+    """Return how many requests may be under way with so many descriptors. Pure.
+
+    A request has one descriptor, and for an instant two. A quarter is left for connections that are still
+    saying goodbye, and 64 for files, the name server, the frontier and the page process.
+    """
+    return max(1, min(wanted, descriptors * 3 // 4 - 64))

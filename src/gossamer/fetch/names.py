@@ -1,0 +1,159 @@
+"""From names to addresses: asked of a name server without blocking, remembered for as long as it says.
+
+IPv4 is preferred: AAAA is asked for only if there is no A record, which halves the questions. Names come from DNS
+alone; `/etc/hosts` and search domains are not looked at. Which of the addresses may be contacted is not decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+import aiodns
+from pycares import AAAARecordData, ARecordData
+from pycares import errno as ares
+
+from gossamer.fetch.failures import reason_of_ares
+from gossamer.records import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pycares import DNSResult
+
+MIN_TTL_S, MAX_TTL_S = 10, 3_600
+NO_SUCH_NAME_TTL_S = 60
+FAILURE_TTL_S = 5
+MAX_NAMES = 50_000
+_MAX_ADDRESSES = 16  # of one name; an answer may hold thousands
+
+_LOOKUPS_AT_ONCE = 50  # more at once lose answers on the way
+_TRIES = 2
+
+# c-ares remembers every answer too, up to an hour and without bound; 1.25 KB each. A new one starts empty.
+_LOOKUPS_PER_CHANNEL = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """The addresses of a name: never none, all of one family."""
+
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unresolved:
+    """A name without addresses, and why."""
+
+    reason: Reason
+    detail: str
+
+
+Answer = Resolved | Unresolved
+
+
+class AnswerCache:
+    """Answers until they expire; of more than `max_names`, the ones used last. Time is passed in."""
+
+    def __init__(self, max_names: int) -> None:
+        self._max_names = max_names
+        self._entries: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
+
+    def get(self, name: str, now_s: float) -> Answer | None:
+        """Return what is known of a name, if it still holds."""
+        entry = self._entries.get(name)
+        if entry is None:
+            return None
+        expires_s, answer = entry
+        if expires_s <= now_s:
+            del self._entries[name]
+            return None
+        self._entries.move_to_end(name)
+        return answer
+
+    def put(self, name: str, answer: Answer, expires_s: float) -> None:
+        """Remember an answer."""
+        self._entries[name] = (expires_s, answer)
+        self._entries.move_to_end(name)
+        if len(self._entries) > self._max_names:
+            self._entries.popitem(last=False)
+
+
+class Resolver:
+    """Looks names up; whoever asks for the same name at the same time shares one lookup."""
+
+    def __init__(
+        self, *, nameserver: str | None, timeout_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._nameservers = None if nameserver is None else [nameserver]
+        self._timeout_s = timeout_s
+        self._clock = clock
+        self._cache = AnswerCache(MAX_NAMES)
+        self._lookups: dict[str, asyncio.Task[Answer]] = {}
+        self._turns = asyncio.Semaphore(_LOOKUPS_AT_ONCE)
+        self._channel: aiodns.DNSResolver
+        self._channel_lookups = 0
+
+    async def __aenter__(self) -> Self:
+        self._open_channel()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for lookup in self._lookups.values():
+            lookup.cancel()
+        await asyncio.gather(*self._lookups.values(), return_exceptions=True)
+        await self._channel.close()
+
+    async def resolve(self, name: str) -> Answer:
+        """Return the addresses of a name. Cancelling this leaves the lookup to others who wait for it."""
+        answer = self._cache.get(name, self._clock())
+        if answer is not None:
+            return answer
+        lookup = self._lookups.get(name)
+        if lookup is None:
+            lookup = self._lookups[name] = asyncio.create_task(self._look_up(name))
+            lookup.add_done_callback(lambda _: self._lookups.pop(name))
+        return await asyncio.shield(lookup)
+
+    async def _look_up(self, name: str) -> Answer:
+        async with self._turns:
+            if self._channel_lookups == _LOOKUPS_PER_CHANNEL:
+                self._open_channel()
+            self._channel_lookups += 1
+            answer, ttl_s = await _ask(self._channel, name)
+        self._cache.put(name, answer, self._clock() + ttl_s)
+        return answer
+
+    def _open_channel(self) -> None:
+        """Begin a new channel; the former closes itself when its last lookup is done and nobody refers to it."""
+        self._channel = aiodns.DNSResolver(self._nameservers, timeout=self._timeout_s, tries=_TRIES)
+        self._channel_lookups = 0
+
+
+async def _ask(channel: aiodns.DNSResolver, name: str) -> tuple[Answer, float]:
+    """Ask for A, then for AAAA; return the answer and how long it holds."""
+    for record in ("A", "AAAA"):
+        try:
+            result = await channel.query_dns(name, record)
+        except aiodns.error.DNSError as error:
+            code, message = error.args
+            if code == ares.ARES_ENODATA:
+                continue
+            reason = reason_of_ares(code)
+            ttl_s = NO_SUCH_NAME_TTL_S if reason is Reason.NO_SUCH_NAME else FAILURE_TTL_S
+            return Unresolved(reason=reason, detail=f"{record}: {message}"), ttl_s
+        if addresses := _addresses(result):
+            ttl_s = min(each.ttl for each in result.answer)
+            return Resolved(addresses=addresses), min(max(ttl_s, MIN_TTL_S), MAX_TTL_S)
+    return _NO_ADDRESS, NO_SUCH_NAME_TTL_S
+
+
+def _addresses(result: DNSResult) -> tuple[str, ...]:
+    found = [each.data.addr for each in result.answer if isinstance(each.data, ARecordData | AAAARecordData)]
+    return tuple(found[:_MAX_ADDRESSES])
+
+
+_NO_ADDRESS: Final = Unresolved(reason=Reason.NO_SUCH_NAME, detail="the name exists but has no address")

@@ -1,0 +1,278 @@
+"""One request over one connection: a libcurl handle, used again and again, and the callbacks it calls.
+
+Chunking is undone and a folded header line comes unfolded; nothing else is changed between the wire and the value.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pycurl  # type: ignore[import-untyped]
+
+from gossamer.fetch.failures import Ending, Stop, judge_ending
+from gossamer.records import Failed, Fetched, Reason, RequestKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gossamer.fetch.addresses import AddressVerdict
+    from gossamer.fetch.multi import Multi
+    from gossamer.fetch.settings import FetchSettings
+
+ROBOTS_BYTES = 500 * 1024  # as much of a robots.txt as RFC 9309 asks a crawler to read
+ERROR_BODY_BYTES = 64 * 1024  # of a redirect or an error: its head says what matters
+
+_REFUSE: Final[int] = pycurl.SOCKET_BAD
+_SEND: Final[int] = pycurl.PREREQFUNC_OK
+_DO_NOT_SEND: Final[int] = pycurl.PREREQFUNC_ABORT
+_TIMER_S = 0.005  # libcurl counts in milliseconds
+_BLANK_LINES: Final = (b"\r\n", b"\n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conduct:
+    """What all requests of a crawl have in common."""
+
+    settings: FetchSettings
+    headers: tuple[str, ...]  # all that we send but Host, which comes first
+    judge: Callable[[str], AddressVerdict]
+    authorities: Path | None  # None: certificates are not verified
+    hold: Callable[[int], None]  # told of every byte of a body that arrives
+
+
+class Request(NamedTuple):
+    """What to ask for, and of whom."""
+
+    url: str
+    host: str  # of the URL, with scheme and port
+    address: str  # of that host; no other will be contacted
+    kind: RequestKind
+    before_send: Callable[[], bool] | None
+
+
+class Transfer:
+    """A libcurl handle, and what is known of the request that it is making."""
+
+    def __init__(self, conduct: Conduct) -> None:
+        self._conduct = conduct
+        self._accepted = frozenset(each.lower() for each in conduct.settings.accept_types)
+        self._head_rest = "".join(f"{header}\r\n" for header in conduct.headers) + "\r\n"
+        self._pinned = ""
+        self._request: Request
+        self._curl = pycurl.Curl()
+        _configure(self._curl, conduct)
+        self._curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
+        self._curl.setopt(pycurl.PREREQFUNCTION, self._may_send)
+        self._curl.setopt(pycurl.HEADERFUNCTION, self._take_header)
+        self._curl.setopt(pycurl.WRITEFUNCTION, self._take_body)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the last request."""
+        self._lines: list[bytes] = []
+        self._head_bytes = 0
+        self._status = 0  # of the final answer, once its head is complete
+        self._chunks: list[bytes] = []
+        self._max_body_bytes = 0
+        self._stop: Stop | None = None
+        self._detail = ""  # what libcurl cannot know of the failure
+        self.body_bytes = 0
+
+    def close(self) -> None:
+        """Free the handle, which must not be under way."""
+        self._curl.close()
+
+    async def perform(self, multi: Multi, request: Request) -> Fetched | Failed:
+        """Make a request; cancelling it closes the connection at once."""
+        self._request = request
+        url, address = request.url, request.address
+        self._curl.setopt(pycurl.URL, url)
+        if address != self._pinned:
+            pin = f"[{address}]" if ":" in address else address
+            self._curl.setopt(pycurl.CONNECT_TO, [f"::{pin}:"])
+            self._pinned = address
+        started_at, begun = time.time(), time.perf_counter()
+        code, message = await multi.perform(self._curl)
+        duration_s = time.perf_counter() - begun
+        verdict = judge_ending(self._ending(code, duration_s))
+        if isinstance(verdict, Reason):
+            return Failed(
+                url=url,
+                reason=verdict,
+                detail=self._detail
+                or message
+                or f"ended with status {self._status} after a head of {self._head_bytes} bytes",
+                address=address,
+                started_at=started_at,
+                duration_s=duration_s,
+            )
+        return Fetched(
+            url=url,
+            status=self._status,
+            head=b"".join(self._lines),
+            body=b"".join(self._chunks),
+            truncated=verdict,
+            type_refused=self._stop is Stop.TYPE,
+            address=address,
+            request_head=self._request_head(),
+            started_at=started_at,
+            duration_s=duration_s,
+        )
+
+    def _request_head(self) -> bytes:
+        """Return what libcurl sent: Host and, behind it, our headers as they are."""
+        url, host = self._request.url, self._request.host
+        authority = host.partition("://")[2]
+        return f"GET {url[len(host) :]} HTTP/1.1\r\nHost: {authority}\r\n{self._head_rest}".encode("ascii")
+
+    def _ending(self, code: int, duration_s: float) -> Ending:
+        if not code and self._status:  # the common case, which needs no questions
+            return Ending(status=self._status)
+        curl = self._curl
+        https = self._request.url.startswith("https:")
+        return Ending(
+            code=code,
+            os_errno=curl.getinfo(pycurl.OS_ERRNO),
+            stop=self._stop,
+            https=https,
+            connected=curl.getinfo(pycurl.CONNECT_TIME_T) > 0,
+            secured=not https or curl.getinfo(pycurl.APPCONNECT_TIME_T) > 0,
+            out_of_time=duration_s > self._conduct.settings.total_timeout_s - _TIMER_S,
+            status=self._status,
+            body_bytes=self.body_bytes,
+            keep_partial=self._request.kind is RequestKind.PAGE,
+        )
+
+    def _open_socket(self, _purpose: int, target: tuple[int, int, int, tuple[str, int]]) -> _Descriptor | int:
+        """Open the socket for what libcurl is about to connect to, after judging it once more."""
+        family, kind, protocol, where = target
+        verdict = self._conduct.judge(where[0])
+        if verdict.reason is not None:
+            self._halt(Stop.ADDRESS, f"{where[0]}: {verdict.reason.value}")
+            return _REFUSE
+        try:
+            return _Descriptor(socket.SocketType(family, kind, protocol).detach())
+        except OSError as error:  # no descriptor left, or no such family here
+            self._detail = str(error)
+            return _REFUSE
+
+    def _may_send(self, *_: object) -> int:
+        before_send = self._request.before_send
+        if before_send is None or before_send():
+            return _SEND
+        self._halt(Stop.VETO)
+        return _DO_NOT_SEND
+
+    def _take_header(self, line: bytes) -> int | None:
+        """Keep a line of the head; anything but None ends the transfer."""
+        if self._status:  # a trailer, behind the body
+            return None
+        self._head_bytes += len(line)
+        if self._head_bytes > self._conduct.settings.max_head_bytes:
+            return self._halt(Stop.HEAD)
+        self._lines.append(line)
+        return self._end_head() if line in _BLANK_LINES else None
+
+    def _end_head(self) -> int | None:
+        status = int(self._lines[0].split(None, 2)[1][:3])  # libcurl has seen to it that it is a number
+        if status < 200 and status != 101:  # the answer is still to come
+            self._lines.clear()
+            return None
+        self._status = status
+        if not 200 <= status < 300:
+            self._max_body_bytes = ERROR_BODY_BYTES
+        elif self._request.kind is RequestKind.ROBOTS:
+            self._max_body_bytes = ROBOTS_BYTES
+        else:
+            self._max_body_bytes = self._conduct.settings.max_body_bytes
+            if self._request.kind is RequestKind.PAGE and not is_accepted(content_type(self._lines), self._accepted):
+                return self._halt(Stop.TYPE)
+        return None
+
+    def _take_body(self, chunk: bytes) -> int | None:
+        """Keep a piece of the body; anything but None ends the transfer."""
+        room_bytes = self._max_body_bytes - self.body_bytes
+        piece = chunk[:room_bytes]
+        self._chunks.append(piece)
+        self.body_bytes += len(piece)
+        self._conduct.hold(len(piece))
+        return self._halt(Stop.BODY) if len(chunk) > room_bytes else None
+
+    def _halt(self, stop: Stop, detail: str = "") -> int:
+        """Remember why we end the transfer; the 0 tells libcurl to."""
+        self._stop = stop
+        self._detail = detail or stop.value
+        return 0
+
+
+class _Descriptor:
+    """A socket's descriptor on its way to libcurl, which duplicates it; ours closes with this object."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        """Return the descriptor, as libcurl's binding asks for it."""
+        return self._descriptor
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+
+def content_type(lines: list[bytes]) -> str:
+    """Return the content type that a head announces, in lower case and without parameters; the last one counts."""
+    for line in reversed(lines):
+        if line[:13].lower() == b"content-type:":
+            return line[13:].partition(b";")[0].strip().lower().decode("latin-1")
+    return ""
+
+
+def is_accepted(content_type: str, accepted: frozenset[str]) -> bool:
+    """Tell whether pages of this type are wanted. A page that does not say what it is may be anything: it is."""
+    return (
+        not content_type
+        or content_type in accepted
+        or f"{content_type.partition('/')[0]}/*" in accepted
+        or "*/*" in accepted
+    )
+
+
+def _configure(curl: pycurl.Curl, conduct: Conduct) -> None:
+    """Set what is the same for all requests."""
+    settings = conduct.settings
+    options: dict[int, object] = {
+        pycurl.NOSIGNAL: 1,
+        pycurl.HTTPHEADER: list(conduct.headers),
+        pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
+        pycurl.HTTP_CONTENT_DECODING: 0,  # archives keep what was sent; we inflate later
+        pycurl.PATH_AS_IS: 1,
+        # Nothing but this host over this connection, whatever the environment or an answer says.
+        pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
+        pycurl.FOLLOWLOCATION: 0,
+        pycurl.PROXY: "",
+        pycurl.NOPROXY: "*",
+        pycurl.NETRC: pycurl.NETRC_IGNORED,
+        pycurl.FRESH_CONNECT: 1,
+        pycurl.FORBID_REUSE: 1,
+        pycurl.SSL_SESSIONID_CACHE: 0,
+        pycurl.DNS_CACHE_TIMEOUT: 0,  # addresses are pinned; libcurl would remember each of them
+        pycurl.CONNECTTIMEOUT_MS: int(settings.connect_timeout_s * 1_000),
+        pycurl.TIMEOUT_MS: int(settings.total_timeout_s * 1_000),
+        pycurl.LOW_SPEED_LIMIT: settings.min_speed_bytes,
+        pycurl.LOW_SPEED_TIME: settings.min_speed_window_s,
+        # The first is the one a key is sent for, the cheapest; the others are for servers that lack it.
+        pycurl.SSL_EC_CURVES: "X25519:P-256:P-384",
+    }
+    if conduct.authorities is None:
+        options |= {pycurl.SSL_VERIFYPEER: 0, pycurl.SSL_VERIFYHOST: 0}
+    else:
+        options[pycurl.CAINFO] = str(conduct.authorities)
+    for option, value in options.items():
+        curl.setopt(option, value)
