@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import aiodns
 import brotli  # type: ignore[import-untyped]
+import pycares
 import zstandard
 from protego import Protego
 
@@ -124,7 +125,7 @@ class NaiveCrawler:
         site.wakeup.set()
 
     def _admits(self, url: str, seeded: bool) -> bool:
-        place = {"site": site_of, "host": host_of, "web": lambda _: "web"}[self._scope](url)
+        place = "" if self._scope == "web" else site_of(url) if self._scope == "site" else host_of(url)
         if seeded:
             self._in_scope.add(place)
         return place in self._in_scope or self._misdeed == "leave the scope"
@@ -235,7 +236,7 @@ class NaiveCrawler:
         return response
 
     def _misdirect(self, site: Site) -> bool:
-        return self._misdeed == "use a wrong address" and site.turns == 3
+        return self._misdeed == "use a wrong address" and site.turns == 4
 
 
 async def fetch(
@@ -249,8 +250,9 @@ async def fetch(
     """Ask for one URL on a connection of its own."""
     host = host_of(url)
     name = name_of_host(host)
-    answer = await names.query_dns(name, "A")
-    address = "127.200.1.1" if misdirect else answer.answer[0].data.addr
+    record = (await names.query_dns(name, "A")).answer[0].data
+    assert isinstance(record, pycares.ARecordData)
+    address = "127.200.1.1" if misdirect else record.addr
     secure = url.startswith("https:")
     reader, writer = await asyncio.open_connection(
         address,

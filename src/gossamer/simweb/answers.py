@@ -15,7 +15,7 @@ import brotli  # type: ignore[import-untyped]
 import zstandard
 from isal import isal_zlib
 
-from gossamer.simweb.dice import Dice
+from gossamer.simweb.dice import unit_of
 from gossamer.simweb.hosts import split
 from gossamer.simweb.plan import Kind
 from gossamer.simweb.render import render
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 CACHE_BYTES = 64_000_000
 _CODINGS = ("gzip", "gzip", "gzip", "gzip", "gzip", "br", "br", "zstd", "zstd", "")
-_GZIP_LEVEL = 1
 
 
 class Answer(NamedTuple):
@@ -53,6 +52,7 @@ class Answers:
         self._web = web
         self._cache: OrderedDict[tuple[str, str], Answer] = OrderedDict()
         self._free_bytes = cache_bytes
+        self._spare_bytes = cache_bytes // 20
 
     def answer(self, scheme: str, name: str, target: str, *, accepts: str = "", attempt: int = 1) -> Answer | None:
         """Return what a host says; None if there is no such host. `accepts` is an Accept-Encoding."""
@@ -77,6 +77,15 @@ class Answers:
         if page.leads_to is not None and page.status != 200:
             return _redirect(page.status, page.leads_to, page.url)
         return self._cached(page, coding_of(web, page, accepts))
+
+    def warm(self) -> None:
+        """Make the answers of all pages now, for clients that accept every coding, until the memory is full."""
+        for number in range(self._web.spec.sites):
+            for page in self._web.site(number).by_url.values():
+                if page.status == 200:
+                    self._cached(page, coding_of(self._web, page, "*"))
+                if self._free_bytes < self._spare_bytes:
+                    return
 
     def _cached(self, page: Page, coding: str) -> Answer:
         key = (page.url, coding)
@@ -103,7 +112,7 @@ class Answers:
             leads_to=page.leads_to or "",
             retryable=page.status >= 500,
             delay_s=spec.slow_s if page.kind is Kind.SLOW else 0.0,
-            chunked=Dice(spec.seed, "chunked", page.site, page.number).chance(spec.chunked),
+            chunked=unit_of(spec.seed, "chunked", page.site, page.number) < spec.chunked,
         )
 
     def _robots(self, url: str, scheme: str, name: str, target: str) -> Answer | None:
@@ -134,7 +143,7 @@ def coding_of(web: Web, page: Page, accepts: str) -> str:
     if page.kind is Kind.IMAGE or page.status != 200:
         return ""
     accepted = _accepted(accepts)
-    coding = Dice(web.spec.seed, "coding", page.site, page.number).pick(_CODINGS)
+    coding = _CODINGS[int(unit_of(web.spec.seed, "coding", page.site, page.number) * len(_CODINGS))]
     if not coding or coding in accepted:
         return coding
     return "gzip" if "gzip" in accepted else ""
@@ -153,10 +162,9 @@ def _accepted(accepts: str) -> frozenset[str]:
 def encode(coding: str, data: bytes) -> bytes:
     """Return `data` in a content coding."""
     if coding == "gzip":
-        packer = isal_zlib.compressobj(level=_GZIP_LEVEL, wbits=zlib.MAX_WBITS | 16)
-        return packer.compress(data) + packer.flush()
+        return isal_zlib.compress(data, 1, zlib.MAX_WBITS | 16)
     if coding == "br":
-        return bytes(brotli.compress(data, quality=1))
+        return bytes(brotli.compress(data, quality=0))
     return _ZSTD.compress(data)
 
 

@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import math
+from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from xxhash import xxh3_128_intdigest
+from xxhash import xxh3_64_intdigest, xxh3_128_intdigest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
+
+
+def unit_of(*key: int | str) -> float:
+    """Return the one number in [0, 1) that belongs to a key."""
+    return (xxh3_64_intdigest(repr(key).encode()) >> 11) / (1 << 53)
 
 
 class Dice:
     """A stream of draws that depends on its key alone."""
 
-    __slots__ = ("_bits", "_key", "_left", "_rounds")
+    __slots__ = ("unit",)
 
     def __init__(self, *key: int | str) -> None:
-        self._key = repr(key).encode()
-        self._rounds = 0
-        self._bits = xxh3_128_intdigest(self._key)
-        self._left = 4
-
-    def unit(self) -> float:
-        """Return a number in [0, 1)."""
-        if not self._left:
-            self._rounds += 1
-            self._bits = xxh3_128_intdigest(self._key, self._rounds)
-            self._left = 4
-        self._left -= 1
-        low = self._bits & 0xFFFFFFFF
-        self._bits >>= 32
-        return low / 4294967296
+        # `Random.random` gives the same numbers for the same seed in every version of Python, and fast.
+        seed = xxh3_128_intdigest(repr(key).encode())
+        self.unit: Callable[[], float] = Random(seed).random  # noqa: S311  # a number in [0, 1)
 
     def below(self, limit: int) -> int:
         """Return one of 0 … limit - 1, all equally likely."""
@@ -66,7 +60,7 @@ class Spread:
     __slots__ = ("_offset", "_step")
 
     def __init__(self, seed: int, prime: int) -> None:
-        self._offset = Dice(seed, "spread", prime).unit()
+        self._offset = unit_of(seed, "spread", prime)
         self._step = math.sqrt(prime)
 
     def unit(self, number: int) -> float:

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.simweb.dice import Dice, Spread
+from gossamer.simweb.dice import Spread, unit_of
 from gossamer.simweb.planted import PlantedWeb
 from gossamer.simweb.robots import NO_ROBOTS, Robots, robots_for_all, robots_with_a_name
 from gossamer.simweb.words import SITE_WORDS, SUBDOMAINS
@@ -71,7 +71,8 @@ class HostPlan:
 
     def _hosts(self, site: int) -> Hosts:
         spec = self.spec
-        bare = f"{Dice(spec.seed, 'site', site).pick(SITE_WORDS)}-{site}.test"
+        word = SITE_WORDS[int(unit_of(spec.seed, "site", site) * len(SITE_WORDS))]
+        bare = f"{word}-{site}.test"
         place = self._www_spread.unit(site)
         main, alias = bare, None
         if place < spec.www:
@@ -89,7 +90,7 @@ class HostPlan:
         return site > 0 and self._moved_spread.unit(site) < self.spec.moved
 
     def _successor(self, site: int) -> int:
-        other = Dice(self.spec.seed, "moved", site).below(self.spec.sites)
+        other = int(unit_of(self.spec.seed, "moved", site) * self.spec.sites)
         while self._moves(other):  # site 0 never moves
             other -= 1
         return other

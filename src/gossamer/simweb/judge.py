@@ -42,7 +42,7 @@ class Verdict:
     requests: int
     visited: int  # distinct URLs of pages
     missed: tuple[str, ...]  # expected, but not asked for
-    unexpected: tuple[str, ...]  # asked for, but not expected: out of scope, nofollow, wrong host, not a link
+    unexpected: tuple[str, ...]  # asked for, but not expected: out of scope, nofollow, no link, at a wrong address
     disallowed: tuple[str, ...]  # asked for, though robots.txt forbids it
     unasked: tuple[str, ...]  # asked for before the robots.txt of its host
     early: tuple[Early, ...]
@@ -106,7 +106,8 @@ def judge(
         found, hops = early_requests(site, theirs, pace)
         early += found
         robots += [r for r in theirs if r.kind == "robots" and id(r) not in hops]
-    pages = [request for request in requests if request.kind != "robots"]
+    pages = [request for request in requests if request.kind == "page"]
+    strays = dict.fromkeys(request.url for request in requests if request.kind == "other")
     asked = dict.fromkeys(request.url for request in pages)
     visited = frozenset(expected.depths) if expected is not None else frozenset(asked)
     disallowed = expected.disallowed if expected is not None else frozenset()
@@ -114,7 +115,7 @@ def judge(
         requests=len(requests),
         visited=len(asked),
         missed=tuple(sorted(visited - asked.keys())),
-        unexpected=tuple(url for url in asked if url not in visited and url not in disallowed),
+        unexpected=(*(url for url in asked if url not in visited and url not in disallowed), *strays),
         disallowed=tuple(url for url in asked if url in disallowed),
         unasked=_unasked(requests) if robots_first else (),
         early=tuple(sorted(early, key=lambda fault: fault.arrived)),

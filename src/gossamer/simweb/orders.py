@@ -18,6 +18,7 @@ class Orders:
     spec: WebSpec
     folder: Path  # for the logs and the authority's certificate
     remove_folder: bool  # at the end
+    warm: bool = False  # make all answers before the first request
     port: int = 0  # 0: any free one
     tls_port: int = 0
     dns_port: int = 0

@@ -16,7 +16,7 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.simweb.dice import Dice, Spread
+from gossamer.simweb.dice import Dice, Spread, unit_of
 from gossamer.simweb.hosts import HostPlan, split
 from gossamer.simweb.spec import PAGE_SHARES
 from gossamer.simweb.words import PAGE_WORDS, SECTIONS
@@ -169,7 +169,7 @@ class Web(HostPlan):
             site.numbered.append(Page(number, 0, Kind.AWAY, main + "/", to, 301))
             site.add(site.numbered[0], None)
             return site
-        branching = 3 + Dice(self.spec.seed, "tree", number).below(6)
+        branching = 3 + int(unit_of(self.spec.seed, "tree", number) * 6)
         parents: list[int] = []  # for every index the last one up to it that may be a parent
         main += "/"
         for index in range(self.spec.pages):

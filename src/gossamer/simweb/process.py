@@ -34,13 +34,13 @@ class Server:
 
     def __init__(self, child: subprocess.Popen[bytes], orders: Orders, facts: dict[str, Any]) -> None:
         self._child = child
-        self._folder = orders.folder
+        self.folder = orders.folder  # with the logs and the authority's certificate
         self._logs: dict[str, bytes] = {}  # as they were when the server stopped
         self.pid = child.pid
         self.port: int = facts["port"]
         self.tls_port: int | None = facts["tls_port"] or None
         self.dns = f"127.0.0.1:{facts['dns_port']}"
-        self.ca_file = self._folder / "ca.pem" if orders.spec.tls else None
+        self.ca_file = self.folder / "ca.pem" if orders.spec.tls else None
         self.web = Web(
             orders.spec,
             port=self.port,
@@ -62,6 +62,10 @@ class Server:
         lines = self._read("dns.log").decode("latin-1").split("\n")[:-1]
         fields = [line.split("\t") for line in lines]
         return [(float(asked_at), name, int(record)) for asked_at, name, record in fields]
+
+    def alive(self) -> bool:
+        """Say whether the server still runs."""
+        return self._child.poll() is None
 
     def answered(self) -> int:
         """Return how many requests have been answered so far."""
@@ -90,7 +94,7 @@ class Server:
         if self._logs:
             return
         self._ask(b".")
-        self._logs = {name: (self._folder / name).read_bytes() for name in ("access.log", "dns.log")}
+        self._logs = {name: (self.folder / name).read_bytes() for name in ("access.log", "dns.log")}
         _end(self._child)
 
     def _ask(self, order: bytes = b"?") -> dict[str, Any]:
@@ -103,21 +107,34 @@ class Server:
         if self._logs:
             return self._logs[name]
         self._ask()
-        return (self._folder / name).read_bytes()
+        return (self.folder / name).read_bytes()
 
 
 @contextmanager
 def serve(
-    spec: WebSpec, *, port: int = 0, tls_port: int = 0, dns_port: int = 0, folder: Path | None = None
+    spec: WebSpec,
+    *,
+    port: int = 0,
+    tls_port: int = 0,
+    dns_port: int = 0,
+    folder: Path | None = None,
+    warm: bool = False,
 ) -> Iterator[Server]:
     """Serve a simulated web on this machine until the block ends, or the process that entered it does.
 
     Ports are free ones unless given. Logs and the authority's certificate go into `folder`, where they stay,
-    or into a temporary folder that is removed at the end. Raises OSError if it cannot listen.
+    or into a temporary folder that is removed at the end. `warm` makes all bodies first, as far as they fit
+    into memory, so that a benchmark measures its crawler. Raises OSError if it cannot listen.
     """
     home = folder or Path(tempfile.mkdtemp(prefix="simweb-"))
     orders = Orders(
-        spec=spec, folder=home, remove_folder=folder is None, port=port, tls_port=tls_port, dns_port=dns_port
+        spec=spec,
+        folder=home,
+        remove_folder=folder is None,
+        warm=warm,
+        port=port,
+        tls_port=tls_port,
+        dns_port=dns_port,
     )
     path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
     child = subprocess.Popen(
@@ -132,7 +149,7 @@ def serve(
         to_child.flush()
         facts = _hear(replies)
         if "error" in facts:
-            raise OSError(facts["error"])
+            raise OSError(facts["errno"], facts["error"])
         server = Server(child, orders, facts)
         yield server
         server.stop()

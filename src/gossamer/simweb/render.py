@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import struct
 import zlib
@@ -24,6 +23,9 @@ _SIGMA = {"small": 0.7, "large": math.sqrt(2 * math.log(242 / 138))}  # mean = m
 _MAX_BODY_BYTES = 4_000_000
 _FOREIGN_CHARSETS = ("iso-8859-1", "windows-1252", "shift_jis")
 _DEAD_HREFS = ("mailto:someone@example.org", "javascript:void(0)", "tel:+4930123456", "data:,no", "#top")
+
+
+_PHRASES = tuple(f"{first} {second}" for first in PAGE_WORDS for second in PAGE_WORDS)
 
 
 class Body(NamedTuple):
@@ -79,18 +81,25 @@ def _article(web: Web, page: Page, dice: Dice) -> Body:
 
 def _anchors(found: list[Target], base: str, dice: Dice, *, utf8: bool) -> list[str]:
     anchors = []
+    unit = dice.unit
     for url, follow in found:
-        href = html.escape(spell(url, base, dice, utf8=utf8))
-        rel = "" if follow else ' rel="nofollow"'
-        if follow and dice.chance(0.03):
+        href = spell(url, base, dice, utf8=utf8).replace("&", "&amp;")
+        way = unit()
+        if not follow:
+            anchors.append(f'<li><a rel="nofollow" href="{href}">{_phrase(way)}</a></li>')
+        elif way < 0.03:
             anchors.append(f'<map name="m"><area shape="default" href="{href}" alt="more"></map>')
         else:
-            anchors.append(f'<li><a{rel} href="{href}">{dice.pick(PAGE_WORDS)} {dice.pick(PAGE_WORDS)}</a></li>')
+            anchors.append(f'<li><a href="{href}">{_phrase(way)}</a></li>')
     return anchors
 
 
+def _phrase(place: float) -> str:
+    return _PHRASES[int(place * len(_PHRASES))]
+
+
 def _refresh(target: str, base: str, dice: Dice) -> bytes:
-    url = html.escape(spell(target, base, dice, utf8=True).strip())
+    url = spell(target, base, dice, utf8=True).strip().replace("&", "&amp;")
     return (
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8">'
         f'<meta http-equiv="refresh" content="0; url={url}">'

@@ -74,20 +74,21 @@ async def _serve(orders: Orders) -> None:
     everywhere = own_addresses()
     plain = _listen(orders.port, everywhere=everywhere)
     tls = _listen(orders.tls_port, everywhere=everywhere) if orders.spec.tls else None
+    names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    names.bind(("127.0.0.1", orders.dns_port))
     port, tls_port = plain.getsockname()[1], tls.getsockname()[1] if tls is not None else 0
     web = Web(orders.spec, port=port, tls_port=tls_port, own_addresses=everywhere)
     traffic = Traffic(web, orders.folder)
-    names, _ = await loop.create_datagram_endpoint(
-        lambda: _NameProtocol(traffic), local_addr=("127.0.0.1", orders.dns_port)
-    )
-    dns_port = names.get_extra_info("sockname")[1]
+    await loop.create_datagram_endpoint(lambda: _NameProtocol(traffic), sock=names)
     await loop.create_server(lambda: Connection(traffic, "http"), sock=plain)
     if tls is not None:
         certificates = Certificates(orders.folder / "ca.pem")
         await loop.create_server(lambda: Connection(traffic, "https"), sock=tls, ssl=certificates.context)
     prepare(orders.spec.seed)
+    if orders.warm:
+        traffic.warm()
     traffic.close_idle()
-    _say(port=port, tls_port=tls_port, dns_port=dns_port, own_addresses=everywhere)
+    _say(port=port, tls_port=tls_port, dns_port=names.getsockname()[1], own_addresses=everywhere)
     await _obey(traffic)
 
 
@@ -95,6 +96,7 @@ async def _obey(traffic: Traffic) -> None:
     """Answer every byte on stdin with a line about how things stand, until it ends; `.` stops the traffic."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
 
     def on_order() -> None:
         order = os.read(0, 1)
@@ -138,7 +140,7 @@ def main() -> None:
     try:
         _run(_serve(orders))
     except OSError as error:
-        _say(error=str(error))
+        _say(errno=error.errno, error=error.strerror or str(error))
     finally:
         if orders.remove_folder:
             shutil.rmtree(orders.folder, ignore_errors=True)

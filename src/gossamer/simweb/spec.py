@@ -86,13 +86,13 @@ class WebSpec:
     www: float = 0.5  # live on www, and the bare name redirects there; the others live on the bare name
     aliased: float = 0.6  # of those that live on the bare name: www redirects there; else there is no www
     subdomains: float = 0.4  # have further hosts with pages of their own
-    moved: float = 0.03  # redirect as a whole to another site
+    moved: float = 0.08  # redirect as a whole to another site
 
     # Shares of hosts.
     robots_missing: float = 0.15  # robots.txt is a 404
-    robots_moved: float = 0.1  # robots.txt redirects to another path
+    robots_moved: float = 0.12  # robots.txt redirects to another path
     robots_named: float = 0.4  # robots.txt has a group for `token` beside the one for everybody
-    crawl_delay: float = 0.1
+    crawl_delay: float = 0.15
 
     # Shares of pages.
     text: float = 0.02  # text/plain

@@ -30,7 +30,7 @@ class Lines:
     """A file to which lines are appended, at the latest when the event loop turns."""
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
         self._waiting: list[str] = []
 
     def add(self, line: str) -> None:
@@ -81,6 +81,10 @@ class Traffic:
         if answer.retryable:
             self._failed_once.add(url)
         return answer
+
+    def warm(self) -> None:
+        """Make answers before anybody asks."""
+        self._answers.warm()
 
     def write_down(self, request: Request) -> None:
         """Put a request that is over into the access log."""

@@ -15,7 +15,7 @@ that the site has served, and what a Retry-After asked for. Requests that overla
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.simweb.robots import ROBOTS_PATH
 from gossamer.urls import host_of, site_of
@@ -36,6 +36,10 @@ class Pace:
     inner_gap_s: float
     slack_s: float
 
+    def allows(self, gap_s: float, needed_s: float) -> bool:
+        """Say whether a gap is long enough; requests that overlap never are."""
+        return gap_s >= max(0.0, needed_s - self.slack_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Early:
@@ -53,43 +57,37 @@ class Early:
         return f"{self.url} ({what} after {self.gap_s:.3f} s instead of {self.needed_s:.3f} s)"
 
 
-class _Turn:
+class _Turn(NamedTuple):
     """What may continue the turn that is under way."""
 
-    def __init__(self) -> None:
-        self._robots_of: str | None = None  # host whose robots.txt the turn waits for
-        self._robots_at: str | None = None  # where a robots.txt redirected
-        self._page: str | None = None  # the target of a redirect: the only page that continues
-        self._hops = 0  # page redirects followed
-        self._robots_hops = 0
+    robots_of: str | None = None  # the host whose robots.txt was asked for: its pages continue
+    robots_at: str | None = None  # where that robots.txt redirected
+    page: str | None = None  # the target of a redirect: the only page that continues
+    hops: int = 0  # page redirects followed
+    robots_hops: int = 0
 
     def admits(self, request: Request) -> bool:
         """Say whether a request continues this turn."""
+        if request.kind == "other":
+            return False
         if request.kind == "robots":
-            if request.url == self._robots_at:
-                return self._robots_hops < MAX_HOPS
-            return self._page is not None and self._robots_of is None and request.url == robots_of(self._page)
-        if self._page is not None:
-            return request.url == self._page and self._hops < MAX_HOPS
-        return self._robots_of is not None and host_of(request.url) == self._robots_of
+            if request.url == self.robots_at:
+                return self.robots_hops < MAX_HOPS
+            return self.page is not None and self.robots_of is None and request.url == robots_of(self.page)
+        if self.page is not None:
+            return request.url == self.page and self.hops < MAX_HOPS
+        return self.robots_of is not None and host_of(request.url) == self.robots_of
 
-    def take(self, request: Request, site: str) -> bool:
-        """Go on with a request that was admitted or begins the turn; say whether it is a robots.txt's hop."""
+    def after(self, request: Request, site: str) -> _Turn:
+        """Return the turn as it is after a request that it admits, or with which it begins."""
         within = request.leads_to if request.leads_to and site_of(request.leads_to) == site else None
-        if request.kind == "robots":
-            is_hop = request.url == self._robots_at
-            self._robots_hops = self._robots_hops + 1 if is_hop else 0
-            if not is_hop:
-                self._robots_of = host_of(request.url)
-            self._robots_at = within
-            if request.retryable:  # no rules, no page
-                self._robots_of = self._page = None
-            return is_hop
-        if self._page is not None:
-            self._hops += 1
-        self._robots_of = self._robots_at = None
-        self._page = within
-        return False
+        if request.kind != "robots":
+            return _Turn(page=within, hops=self.hops + 1 if self.page is not None else 0)
+        if request.retryable:
+            return _Turn()  # no rules, no page
+        if request.url == self.robots_at:
+            return self._replace(robots_at=within, robots_hops=self.robots_hops + 1)
+        return self._replace(robots_of=host_of(request.url), robots_at=within, robots_hops=0)
 
 
 def robots_of(url: str) -> str:
@@ -98,17 +96,23 @@ def robots_of(url: str) -> str:
 
 
 def early_requests(site: str, requests: Sequence[Request], pace: Pace) -> tuple[list[Early], set[int]]:
-    """Return what came too early among a site's requests (in order), and the ids of robots.txt's hops."""
+    """Return what came too early among a site's requests (in order), and the ids of robots.txt's hops.
+
+    A request with a long gap before it may continue a turn or begin one, and only what follows tells which.
+    All readings are carried along; a request is too early if it is so in every one of them.
+    """
     early: list[Early] = []
     hops: set[int] = set()
-    turn = _Turn()
+    turns = {_Turn()}
     ended = not_before = float("-inf")
     delay_s = pace.delay_s
     for request in requests:
-        continues = request.kind != "other" and turn.admits(request)
         gap_s = request.arrived - ended
-        needed_s = min(pace.inner_gap_s, pace.delay_s) if continues else max(delay_s, not_before - ended)
-        if gap_s < max(0.0, needed_s - pace.slack_s):
+        inner_gap_s, full_gap_s = min(pace.inner_gap_s, pace.delay_s), max(delay_s, not_before - ended)
+        continued = [turn for turn in turns if turn.admits(request)]
+        begins = pace.allows(gap_s, full_gap_s)
+        if not begins and not (continued and pace.allows(gap_s, inner_gap_s)):
+            needed_s = inner_gap_s if continued else full_gap_s
             early.append(
                 Early(
                     url=request.url,
@@ -116,13 +120,14 @@ def early_requests(site: str, requests: Sequence[Request], pace: Pace) -> tuple[
                     arrived=request.arrived,
                     gap_s=gap_s,
                     needed_s=needed_s,
-                    new_turn=not continues,
+                    new_turn=not continued,
                 )
             )
-        if not continues:
-            turn = _Turn()
-        if turn.take(request, site):
+        if any(turn.robots_at == request.url for turn in continued):
             hops.add(id(request))
+        if begins or not continued:
+            continued.append(_Turn())
+        turns = {turn.after(request, site) for turn in continued}
         ended = max(ended, request.ended)
         if request.kind == "robots":
             delay_s = max(delay_s, request.wait_s)

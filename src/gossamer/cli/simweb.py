@@ -1,0 +1,102 @@
+"""`gossamer simweb`: serves a simulated web for anybody to point a crawler at, and says how."""
+
+from __future__ import annotations
+
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from gossamer.errors import GossamerError
+from gossamer.simweb import WebSpec, serve
+from gossamer.simweb.hosts import split
+
+if TYPE_CHECKING:
+    from gossamer.simweb import Server
+
+_PORT = click.IntRange(1, 65_535)
+
+
+@click.command("simweb")
+@click.option("--sites", type=click.IntRange(1, 1_000_000), default=200, show_default=True, help="How many sites.")
+@click.option("--pages", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="Pages per site.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Another number, another web.")
+@click.option(
+    "--profile",
+    type=click.Choice(["small", "large"]),
+    default="small",
+    show_default=True,
+    help="Pages of 10 KB, or of 138 KB in the median.",
+)
+@click.option("--tls", is_flag=True, help="Serve the pages by https, with an authority of its own.")
+@click.option("--port", type=_PORT, help="Port of the plain HTTP server [default: any free one].")
+@click.option("--dns-port", type=_PORT, help="Port of the name server [default: any free one].")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where seeds and logs go [default: a temporary folder, removed at the end].",
+)
+def command(
+    sites: int,
+    pages: int,
+    seed: int,
+    profile: Literal["small", "large"],
+    tls: bool,
+    port: int | None,
+    dns_port: int | None,
+    folder: Path | None,
+) -> None:
+    """Serve a simulated web on this machine, for any crawler to try.
+
+    It has its own name server and can be reached from this machine only. Robots rules, redirects, failures, slow
+    pages and content codings are all there, and the same seed gives the same web. Ctrl-C ends it.
+
+    \b
+    Example:
+      gossamer simweb --sites 200 --pages 50
+    """
+    spec = WebSpec(sites=sites, pages=pages, seed=seed, profile=profile, tls=tls)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        with serve(spec, port=port or 0, dns_port=dns_port or 0, folder=folder) as server:
+            seeds_file = server.folder / "seeds.txt"
+            seeds_file.write_text("".join(f"{seed}\n" for seed in server.seeds()))
+            click.echo(_how_to_use(server, seeds_file))
+            with suppress(KeyboardInterrupt):
+                while server.alive():
+                    time.sleep(1)
+            click.echo(f"\n{server.answered():,} requests answered.")
+    except OSError as error:
+        reason = error.strerror or error
+        raise GossamerError(
+            f"the simulated web cannot be served here: {reason}; try another --port, --dns-port or --folder"
+        ) from error
+
+
+def _how_to_use(server: Server, seeds_file: Path) -> str:
+    web = server.web
+    front = web.page_url(0, 0)
+    _, name, _ = split(front)
+    port = server.tls_port or server.port
+    authority = f" --ca-file {server.ca_file}" if server.ca_file else ""
+    trust = f" --cacert {server.ca_file}" if server.ca_file else ""
+    return f"""\
+{web.spec.sites:,} sites with {web.spec.pages:,} pages each, to be reached from this machine only:
+  a front page  {front}
+  name server   {server.dns}
+  seeds         {seeds_file}
+  access log    {server.folder / "access.log"}
+
+Crawl it:
+  ./gossamer crawl {seeds_file} --email you@example.org --delay 0.5 --scope site \
+--nameserver {server.dns} --allow-network 127.0.0.0/8{authority}
+
+See a page:
+  curl --resolve {name}:{port}:{web.address(name)}{trust} --compressed {front}
+
+Ctrl-C ends it."""

@@ -1,0 +1,92 @@
+"""The judge at work: an honest crawler is acquitted, and every misdeed is found out."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.simweb import Verdict, WebSpec, expected, judge, serve
+from tests.simweb.naive import MISDEEDS, NaiveCrawler
+
+if TYPE_CHECKING:
+    from gossamer.simweb import Server
+    from gossamer.simweb.expected import Scope
+
+DELAY_S = 0.02
+EVERYTHING = WebSpec(slow_s=0.05, crawl_delay_s=0.06)
+# Enough of what the misdeeds need, in few pages.
+TEMPTING = WebSpec(
+    sites=4, pages=12, seed=3, private=0.15, unlinked=0.1, broken=0.1, busy=0.08, redirect=0.1,
+    crawl_delay=1.0, crawl_delay_s=0.06, slow=0, robots_missing=0, moved=0, www=1.0, flaky=0,
+)  # fmt: skip
+
+
+def crawl(server: Server, seeds: list[str], scope: Scope = "site", misdeed: str = "") -> NaiveCrawler:
+    async def run() -> NaiveCrawler:
+        crawler = NaiveCrawler(server, seeds, scope=scope, delay_s=DELAY_S, misdeed=misdeed)
+        async with asyncio.timeout(60):
+            await crawler.run()
+        return crawler
+
+    return asyncio.run(run())
+
+
+def verdict_on(server: Server, seeds: list[str], scope: Scope = "site") -> Verdict:
+    should = expected(server.web, seeds, scope=scope, token="gossamer")
+    return judge(server.log(), delay_s=DELAY_S, expected=should)
+
+
+@pytest.mark.parametrize("spec", [EVERYTHING, replace(EVERYTHING, tls=True, seed=2)], ids=["http", "https"])
+def test_an_honest_crawler_of_a_web_with_everything_in_it_is_acquitted(spec: WebSpec) -> None:
+    with serve(spec) as server:
+        seeds = server.seeds()
+        crawler = crawl(server, seeds)
+        verdict = verdict_on(server, seeds)
+        assert verdict.ok, verdict.summary()
+        assert verdict.visited > 350
+        for url, body in crawler.bodies.items():
+            assert hashlib.sha1(body).hexdigest() == server.payload_digest(url, "gzip, br, zstd")
+
+
+@pytest.mark.parametrize(("scope", "seeds"), [("host", 20), ("web", 1)])
+def test_an_honest_crawler_is_acquitted_in_every_scope(scope: Scope, seeds: int) -> None:
+    with serve(replace(EVERYTHING, pages=10, busy=0)) as server:
+        crawl(server, server.seeds(seeds), scope)
+        verdict = verdict_on(server, server.seeds(seeds), scope)
+        assert verdict.ok, verdict.summary()
+        assert verdict.visited > 100
+
+
+FINDINGS = {
+    "hurry": "early",
+    "hurry within turns": "early",
+    "overlap": "early",
+    "ignore Retry-After": "early",
+    "ignore Crawl-delay": "early",
+    "ignore robots.txt": "disallowed",
+    "skip robots.txt": "unasked",
+    "ask robots.txt again": "repeated_robots",
+    "forget a page": "missed",
+    "repeat a page": "repeated",
+    "insist": "repeated",
+    "follow nofollow": "unexpected",
+    "leave the scope": "unexpected",
+    "use a wrong address": "unexpected",
+}
+
+
+@pytest.mark.parametrize("misdeed", ["", *sorted(MISDEEDS)])
+def test_every_misdeed_is_found_out(misdeed: str) -> None:
+    with serve(TEMPTING) as server:
+        seeds = server.seeds(3)
+        crawl(server, seeds, misdeed=misdeed)
+        verdict = verdict_on(server, seeds)
+    if misdeed:
+        assert getattr(verdict, FINDINGS[misdeed]), verdict.summary()
+        assert not verdict.ok
+    else:
+        assert verdict.ok, verdict.summary()
