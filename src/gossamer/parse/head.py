@@ -1,0 +1,64 @@
+"""What the head of an answer says about its body."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_LINE: Final = re.compile(
+    rb"^(content-type|content-encoding|content-language|x-robots-tag|tdm-reservation|tdm-policy|content-usage"
+    rb"|refresh)[ \t]*:[ \t]*([^\r\n]*)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FOLD: Final = re.compile(rb"\r?\n[ \t]+")
+_CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
+
+
+class Head(NamedTuple):
+    """The header lines that matter for reading a body."""
+
+    media_type: str  # lower case, without parameters; empty if there is none
+    charset: str  # the label as sent; empty if there is none
+    encodings: str  # content encodings, in the order in which they were applied
+    language: str
+    refresh: str
+    robots: tuple[str, ...]  # the values of X-Robots-Tag
+    signals: tuple[tuple[str, str], ...]  # other lines that say what may be done with the page
+
+
+def read_head(head: bytes) -> Head:
+    """Read a status line with headers, as it came."""
+    if b"\n " in head or b"\n\t" in head:
+        head = _FOLD.sub(b" ", head)  # long out of use, but then a line belongs to the one before
+    content_type = language = refresh = ""
+    encodings, robots, signals = [], [], []
+    for raw_name, raw_value in _LINE.findall(head):
+        name, value = raw_name.lower(), raw_value.decode("latin-1")
+        match name:
+            case b"content-type":
+                content_type = value
+            case b"content-encoding":
+                encodings.append(value)
+            case b"content-language":
+                language = value
+            case b"refresh":
+                refresh = value
+            case b"x-robots-tag":
+                robots.append(value)
+            case _:
+                signals.append((name.decode(), value))
+    return Head(
+        content_type.partition(";")[0].strip().lower(),
+        label_in(content_type),
+        ",".join(encodings),
+        language,
+        refresh,
+        tuple(robots),
+        tuple(signals),
+    )
+
+
+def label_in(content_type: str) -> str:
+    """Return the charset that a content type names, as it is spelled there; empty if none."""
+    found = _CHARSET.search(content_type)
+    return found[1] if found else ""

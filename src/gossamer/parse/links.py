@@ -1,0 +1,129 @@
+"""Where a document leads: its links, its canonical URL and its refresh. `docs/links.md` says what counts."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote
+
+import ada_url
+
+from gossamer.urls import normalise, normalise_links
+
+if TYPE_CHECKING:
+    from turbohtml import Document, Element
+
+    from gossamer.urls import Url
+
+MAX_LINKS: Final = 10_000  # distinct hrefs of a page that are looked at
+MAX_REFRESH_S: Final = 10  # a page that stays longer is meant to be read, and only reloads itself
+
+_BLANKS: Final = " \t\n\r\f"
+# Most of what leads nowhere, told apart cheaply; any other spelling of it is refused by its scheme.
+_NOWHERE: Final = ("javascript:", "mailto:", "tel:", "data:")
+_UTF: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})
+_NOT_ASCII: Final = re.compile("[^\0-\x7f]+")
+_REFRESH: Final = re.compile(r"\s*(?:(\d+)(?:\.[\d.]*)?|\.[\d.]*)(?:\s*[;,]|\s)\s*(.*)", re.DOTALL)
+_REFRESH_URL: Final = re.compile(r"""(?:url\s*=\s*)?(?:(['"])(.*?)(?:\1|$)|(.*))""", re.DOTALL | re.IGNORECASE)
+_MAX_REFRESH_CHARS: Final = 5_000
+
+
+class Hrefs(NamedTuple):
+    """The links of a document as they are spelled there, distinct, in order."""
+
+    follow: list[str]
+    nofollow: int  # how many more there are that only have rel=nofollow links
+
+
+def base_of(document: Document, url: str) -> str:
+    """Return the URL against which the links of a document at `url` are resolved."""
+    for element in document.select("base[href]")[:1]:
+        href = (element.attr("href") or "").strip(_BLANKS)
+        try:
+            base = ada_url.join_url(url, href)
+        except ValueError:
+            return url
+        return url if base.startswith(("data:", "javascript:")) else base
+    return url
+
+
+def find_hrefs(document: Document, *, has_base: bool) -> Hrefs:
+    """Return the hrefs of links that lead to a page."""
+    elements = document.select("a[href]")
+    if document.select("area[href]"):
+        elements = document.select("a[href], area[href]")  # slower, but in the order of the document
+    skipped = _NOWHERE if has_base else ("#", *_NOWHERE)  # without a base a bare fragment is the page itself
+    follow: dict[str, None] = {}
+    nofollow: set[str] = set()
+    for element in elements:
+        href = (element.attr("href") or "").strip(_BLANKS)
+        if href.startswith(skipped):
+            continue
+        rel = element.attr("rel")
+        if rel is not None and "nofollow" in rel.lower().split():
+            nofollow.add(href)
+        else:
+            follow[href] = None
+            if len(follow) == MAX_LINKS:
+                break
+    return Hrefs([*follow], len(nofollow - follow.keys()))
+
+
+def resolve_links(hrefs: list[str], base: str, charset: str) -> list[Url]:
+    """Return the distinct pages to which the hrefs of a document in `charset` lead."""
+    if charset not in _UTF:
+        hrefs = [_query_in_charset(href, charset) for href in hrefs]
+    return normalise_links(hrefs, base)
+
+
+def canonical_of(document: Document, base: str) -> str:
+    """Return the URL under which the page wants to be known; empty if it names none that can be crawled."""
+    for link in document.select("link[rel~=canonical i][href]")[:1]:
+        url = normalise((link.attr("href") or "").strip(_BLANKS), base)
+        return url if isinstance(url, str) else ""
+    return ""
+
+
+def refresh_of(metas: list[Element], header: str, base: str, url: str) -> str:
+    """Return where a refresh leads from `url` within a few seconds; empty if nowhere, or nowhere else."""
+    content = header
+    for meta in metas:
+        if (meta.attr("http-equiv") or "").strip().lower() == "refresh" and meta.closest("noscript") is None:
+            content = meta.attr("content") or ""
+            break
+    found = _REFRESH.match(content[:_MAX_REFRESH_CHARS])
+    if found is None or not found[2] or len(found[1] or "") > 9 or int(found[1] or 0) > MAX_REFRESH_S:
+        return ""
+    target = _REFRESH_URL.match(found[2])
+    assert target is not None  # it matches everything
+    leads_to = normalise((target[2] or target[3] or "").strip(_BLANKS), base)
+    return leads_to if isinstance(leads_to, str) and leads_to != url else ""
+
+
+def _query_in_charset(href: str, charset: str) -> str:
+    """Escape a query as a browser does: in the charset of its page, where everything else is in UTF-8."""
+    path, question, rest = href.partition("?")
+    if href.isascii() or not question:
+        return href
+    query, hash_, fragment = rest.partition("#")
+    query = _NOT_ASCII.sub(lambda found: _escape(found[0], charset), query)
+    return path + question + query + hash_ + fragment
+
+
+def _escape(text: str, charset: str) -> str:
+    try:
+        encoded = text.encode(charset, _REFERENCES)
+    except (LookupError, UnicodeError):  # a charset of the standard that Python cannot write
+        return text
+    return quote(encoded, safe="%!$&'()*+,-./:;=?@[\\]^_`{|}~")
+
+
+def _as_references(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    missing = error.object[error.start : error.end]
+    return "".join(f"%26%23{ord(char)}%3B" for char in missing), error.end
+
+
+_REFERENCES: Final = "gossamer-references"
+codecs.register_error(_REFERENCES, _as_references)

@@ -1,0 +1,150 @@
+"""Reads a fetched page: from the bytes as they came to links, title and text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from turbohtml import Namespace, parse
+from xxhash import xxh3_128_digest
+
+from gossamer.inflate import NotInflated, inflate
+from gossamer.parse.charset import decode
+from gossamer.parse.head import read_head
+from gossamer.parse.links import base_of, canonical_of, find_hrefs, refresh_of, resolve_links
+from gossamer.parse.wishes import find_wishes
+from gossamer.records import ParseFailed, Reason
+
+if TYPE_CHECKING:
+    from turbohtml import Document, Element
+
+    from gossamer.inflate import Inflated
+    from gossamer.parse.head import Head
+    from gossamer.records import Fetched
+    from gossamer.urls import Url
+
+MAX_TITLE_CHARS: Final = 1_000
+
+_LANGUAGE: Final = re.compile(r"\s*([A-Za-z]{2,8})(?:[-_][^,]*)?\s*")
+_PADDING: Final = re.compile(" {3,}")
+_MARKUP: Final = frozenset({"text/html", "application/xhtml+xml", "text/xml", "application/xml"})
+_TEXT: Final = frozenset({"application/json", "application/javascript", "application/ld+json"})
+
+
+class Content(NamedTuple):
+    """What was found in a page: a `ParsedPage` before it has an archive record. A tuple, to cross processes cheaply."""
+
+    charset: str
+    title: str
+    text: str
+    lang: str
+    links: list[Url]
+    links_nofollow: int
+    canonical: str
+    refresh: str
+    noindex: bool
+    nofollow: bool
+    signals: str
+    content_hash: bytes
+    body_bytes: int
+    truncated: bool
+
+
+def read_page(fetched: Fetched, *, agent: str, max_bytes: int) -> Content | ParseFailed:
+    """Read a page for the crawler named `agent`; of an inflated body the first `max_bytes` count."""
+    head = read_head(fetched.head)
+    inflated = inflate(fetched.body, head.encodings, max_bytes=max_bytes)
+    if isinstance(inflated, NotInflated):
+        return ParseFailed(reason=Reason.BAD_ENCODING, detail=inflated.detail)
+    if _is_markup(head.media_type):
+        return _read_document(inflated, head, fetched.url, agent.lower())
+    return _read_plain(inflated, head, agent.lower())
+
+
+def _is_markup(media_type: str) -> bool:
+    """Tell whether to look for elements; a server that does not say what it sent, or says nonsense, sent HTML."""
+    return media_type in _MARKUP or media_type.endswith("+xml") or "/" not in media_type
+
+
+def _read_document(inflated: Inflated, head: Head, url: str, agent: str) -> Content:
+    source, charset = decode(inflated.body, head.charset)
+    # Declarative shadow roots stay templates, so that links in them are found; other templates are not shown.
+    document = parse(source, positions=False, allow_declarative_shadow_roots=False)
+    if document.select("template"):
+        document.remove("template:not([shadowrootmode])")
+    metas = document.select("meta")
+    wishes = find_wishes(head, metas, agent)
+    base = base_of(document, url)
+    hrefs = find_hrefs(document, has_base=base is not url)
+    return Content(
+        charset,
+        _title_of(document),
+        _text_of(document, len(source)),
+        _language_of(document, metas, head),
+        [] if wishes.nofollow else resolve_links(hrefs.follow, base, charset),
+        hrefs.nofollow,
+        canonical_of(document, base),
+        refresh_of(metas, head.refresh, base, url),
+        wishes.noindex,
+        wishes.nofollow,
+        wishes.signals,
+        xxh3_128_digest(inflated.body),
+        len(inflated.body),
+        inflated.truncated,
+    )
+
+
+def _read_plain(inflated: Inflated, head: Head, agent: str) -> Content:
+    """Read what is no document: text as it is, and of anything else only the bytes."""
+    charset = text = ""
+    if head.media_type.startswith("text/") or head.media_type in _TEXT:
+        text, charset = decode(inflated.body, head.charset)
+        text = text.replace("\0", "\ufffd").strip()
+    wishes = find_wishes(head, (), agent)
+    return Content(
+        charset,
+        "",
+        text,
+        _primary(head.language),
+        [],
+        0,
+        "",
+        "",
+        wishes.noindex,
+        wishes.nofollow,
+        wishes.signals,
+        xxh3_128_digest(inflated.body),
+        len(inflated.body),
+        inflated.truncated,
+    )
+
+
+def _title_of(document: Document) -> str:
+    for element in document.select("title"):
+        if element.namespace is Namespace.HTML:  # pictures in a page have titles too
+            return " ".join(element.text.split())[:MAX_TITLE_CHARS]
+    return ""
+
+
+def _text_of(document: Document, source_chars: int) -> str:
+    """Return the main text; of a page too small to have one, all of it."""
+    text = document.main_text() or document.to_text()
+    if len(text) > source_chars:  # tables are laid out with blanks, and one wide cell widens every row
+        text = _PADDING.sub("  ", text)
+    return text.strip()
+
+
+def _language_of(document: Document, metas: list[Element], head: Head) -> str:
+    root = document.root
+    if root is not None and (language := _primary(root.attr("lang") or root.attr("xml:lang") or "")):
+        return language
+    for meta in metas:
+        if (meta.attr("http-equiv") or "").strip().lower() == "content-language":
+            return _primary(meta.attr("content") or "")
+    return _primary(head.language)
+
+
+def _primary(tag: str) -> str:
+    """Return the language of a tag: `de-AT` gives `de`. What names several, or none, gives nothing."""
+    found = _LANGUAGE.fullmatch(tag)
+    return found[1].lower() if found else ""

@@ -1,0 +1,69 @@
+"""What a page and its server want of crawlers: `noindex`, `nofollow`, and what may be done with the text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from turbohtml import Element
+
+    from gossamer.parse.head import Head
+
+MAX_SIGNAL_CHARS: Final = 500
+
+_SIGNAL_NAMES: Final = frozenset({"tdm-reservation", "tdm-policy"})  # of `<meta name>`, beside robots
+# In X-Robots-Tag `name:` is a crawler, but for these, which are directives with a value.
+_WITH_VALUE: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_AGENT: Final = re.compile(r"\s*([\w.-]+)\s*:\s*(.*)", re.DOTALL)
+_COLON: Final = re.compile(r"\s*:\s*")
+_BETWEEN: Final = re.compile(r"[,;\s]+")
+
+
+class Wishes(NamedTuple):
+    """What is wanted of us."""
+
+    noindex: bool
+    nofollow: bool
+    signals: str  # everything as it was found, `name=value` joined by newlines
+
+
+def find_wishes(head: Head, metas: Iterable[Element], agent: str) -> Wishes:
+    """Collect what concerns everybody or `agent` (in lower case); of wishes that differ the strictest holds."""
+    words: set[str] = set()
+    signals: list[tuple[str, str]] = [*head.signals]
+    for tag in head.robots:
+        words |= _words_for(tag, agent)
+        signals.append(("x-robots-tag", tag))
+    for meta in metas:
+        name = (meta.attr("name") or "").strip().lower()
+        if name and (name in ("robots", agent) or name in _SIGNAL_NAMES):
+            content = meta.attr("content") or ""
+            signals.append((name, content))
+            if name not in _SIGNAL_NAMES:
+                words |= _words(content)
+    return Wishes(
+        not words.isdisjoint(("noindex", "none")),
+        not words.isdisjoint(("nofollow", "none")),
+        "\n".join(f"{name}={' '.join(value.split())[:MAX_SIGNAL_CHARS]}" for name, value in signals),
+    )
+
+
+def _words(content: str) -> set[str]:
+    """Return the directives in a list; one with a value stays in one piece."""
+    return set(_BETWEEN.split(_COLON.sub(":", content.lower())))
+
+
+def _words_for(tag: str, agent: str) -> set[str]:
+    """Return the directives of an X-Robots-Tag for us; a crawler's name holds up to the next name."""
+    words: set[str] = set()
+    ours = True
+    for part in tag.lower().split(","):
+        named = _AGENT.match(part)
+        if named and named[1] not in _WITH_VALUE:
+            ours, part = named[1] == agent, named[2]
+        if ours:
+            words |= _words(part)
+    return words

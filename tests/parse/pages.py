@@ -1,0 +1,46 @@
+"""Pages for tests: an answer around a body, and what is read in it."""
+
+from __future__ import annotations
+
+from gossamer.parse.page import Content, read_page
+from gossamer.records import Fetched, ParseFailed
+
+URL = "https://example.org/dir/page.html"
+CAP = 8 << 20
+
+
+def answer(
+    body: bytes | str,
+    content_type: str | None = "text/html",
+    *,
+    url: str = URL,
+    headers: tuple[str, ...] = (),
+) -> Fetched:
+    """An answer with a body; text is sent as UTF-8."""
+    lines = ["HTTP/1.1 200 OK", *headers]
+    if content_type is not None:
+        lines.append(f"Content-Type: {content_type}")
+    return Fetched(
+        url=url,
+        status=200,
+        head="\r\n".join([*lines, "", ""]).encode("latin-1"),
+        body=body if isinstance(body, bytes) else body.encode(),
+        address="192.0.2.1",
+        request_head=b"GET /dir/page.html HTTP/1.1\r\nHost: example.org\r\n\r\n",
+        started_at=1_700_000_000.25,
+        duration_s=0.5,
+    )
+
+
+def read(
+    body: bytes | str, content_type: str | None = "text/html", *, url: str = URL, headers: tuple[str, ...] = ()
+) -> Content:
+    """What is found in a page that can be read."""
+    found = read_page(answer(body, content_type, url=url, headers=headers), agent="Gossamer", max_bytes=CAP)
+    assert not isinstance(found, ParseFailed), found
+    return found
+
+
+def links(body: bytes | str, content_type: str | None = "text/html", *, url: str = URL) -> list[str]:
+    """The URLs that a page leads to."""
+    return [link.url for link in read(body, content_type, url=url).links]

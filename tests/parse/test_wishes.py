@@ -1,0 +1,104 @@
+"""What pages and servers want of crawlers is found wherever they say it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.parse.wishes import MAX_SIGNAL_CHARS
+from tests.parse.pages import read
+
+LINK = "<a href=/x>x</a>"
+
+
+@pytest.mark.parametrize(
+    ("meta", "noindex", "nofollow"),
+    [
+        ("<meta name=robots content=noindex>", True, False),
+        ("<meta name=ROBOTS content='NoFollow'>", False, True),
+        ("<meta name=robots content='noindex, nofollow'>", True, True),
+        ("<meta name=robots content='noindex nofollow'>", True, True),
+        ("<meta name=robots content=none>", True, True),
+        ("<meta content=none name=' robots '>", True, True),
+        ("<meta name=gossamer content=noindex>", True, False),
+        ("<meta name=Gossamer content=nofollow><meta name=robots content=noindex>", True, True),
+        ("<meta name=robots content='index, follow'>", False, False),
+        ("<meta name=robots content='all'>", False, False),
+        ("<meta name=robots content='max-image-preview:none, max-snippet: none'>", False, False),
+        ("<meta name=robots content='noindexing, xnofollow'>", False, False),
+        ("<meta name=googlebot content=none>", False, False),
+        ("<meta name=description content='noindex'>", False, False),
+        ("<meta name=tdm-policy content=none>", False, False),
+        ("<meta property=robots content=noindex>", False, False),
+        ("<meta name=robots>", False, False),
+        ("<!-- <meta name=robots content=none> -->", False, False),
+        ("<template><meta name=robots content=none></template>", False, False),
+        ("", False, False),
+    ],
+)
+def test_meta_robots_is_understood(meta: str, noindex: bool, nofollow: bool) -> None:
+    for body in (f"<head>{meta}</head>{LINK}", f"{LINK}<p>{meta}"):
+        page = read(body)
+        assert (page.noindex, page.nofollow) == (noindex, nofollow)
+        assert len(page.links) == (not nofollow)
+
+
+@pytest.mark.parametrize(
+    ("tags", "noindex", "nofollow"),
+    [
+        (["noindex"], True, False),
+        (["NOINDEX, NOFOLLOW"], True, True),
+        (["none"], True, True),
+        (["noarchive", "nofollow"], False, True),
+        (["gossamer: noindex"], True, False),
+        (["Gossamer : noindex, nofollow"], True, True),
+        (["otherbot: noindex, nofollow"], False, False),
+        (["otherbot: noindex, gossamer: nofollow"], False, True),
+        (["otherbot: nofollow", "noindex"], True, False),
+        (["noindex, otherbot: nofollow"], True, False),
+        (["unavailable_after: 25 Jun 2030 15:00:00 PST, noindex"], True, False),
+        (["max-snippet: 0, nofollow"], False, True),
+        (["max-image-preview: none"], False, False),
+        (["index, follow"], False, False),
+        ([""], False, False),
+    ],
+)
+@pytest.mark.parametrize("content_type", ["text/html", "text/plain", "application/pdf"])
+def test_x_robots_tag_is_understood(tags: list[str], noindex: bool, nofollow: bool, content_type: str) -> None:
+    page = read(LINK, content_type, headers=tuple(f"X-Robots-Tag: {tag}" for tag in tags))
+    assert (page.noindex, page.nofollow) == (noindex, nofollow)
+
+
+def test_page_and_header_add_up() -> None:
+    page = read("<meta name=robots content='index, nofollow'>", headers=("x-robots-tag:noindex",))
+    assert page.noindex
+    assert page.nofollow
+
+
+def test_signals_are_kept_as_found() -> None:
+    page = read(
+        "<meta name=robots content='noai,\n noimageai'><meta name=TDM-Reservation content=1>"
+        "<meta name=tdm-policy content=https://example.org/p.json><meta name=gossamer content=all>"
+        "<meta name=googlebot content=noindex><meta name=viewport content=x>",
+        headers=("X-Robots-Tag: noai", "TDM-Reservation: 0", "Content-Usage: train-ai=n", "X-Robots-Tag: bot: none"),
+    )
+    assert page.signals.split("\n") == [
+        "tdm-reservation=0",
+        "content-usage=train-ai=n",
+        "x-robots-tag=noai",
+        "x-robots-tag=bot: none",
+        "robots=noai, noimageai",
+        "tdm-reservation=1",
+        "tdm-policy=https://example.org/p.json",
+        "gossamer=all",
+    ]
+
+
+def test_a_page_without_signals_has_none() -> None:
+    assert read("<p>x").signals == ""
+    assert read("x", "text/plain").signals == ""
+
+
+def test_a_signal_is_one_line_of_bounded_length() -> None:
+    page = read(f"<meta name=robots content='a\r\nb=c\0{'x' * 10_000}'>")
+    assert page.signals.startswith("robots=a b=c")
+    assert len(page.signals) == len("robots=") + MAX_SIGNAL_CHARS
