@@ -80,7 +80,7 @@ BUGS = {
         suite=f"{SUITE}/test_operator.py",
     ),
     "page limit not given back": Bug(
-        file="completing.py", right="tx.in_hand -= in_hand", wrong="pass", suite=f"{SUITE}/test_operator.py"
+        file="completing.py", right='tx.in_hand -= site["in_hand"]', wrong="pass", suite=f"{SUITE}/test_operator.py"
     ),
     "depth not lowered": Bug(
         file="adding.py", right="if changed > new:", wrong="if False:", suite=f"{SUITE}/test_add.py"

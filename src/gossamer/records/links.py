@@ -79,6 +79,8 @@ class Claim:
     site: str
     epoch: int  # names this ownership; completions repeat it
     delay_s: float  # between two turns: the crawl's, or the site's own if longer
+    own_delay_s: float = 0.0  # what the site itself asked for
+    failures: int = 0  # of the site, in a row
     seeded: bool
     urls: tuple[QueuedUrl, ...]  # never empty; in the order in which to fetch them
     hosts: Mapping[str, HostState]  # of those URLs, as far as known
@@ -132,6 +134,7 @@ class Release:
 
     wait_s: float  # until its next turn may begin
     own_delay_s: float = 0.0  # what the site itself asks for (Crawl-delay); the crawl's delay holds if longer
+    failures: int = 0  # of the site, in a row: kept for whoever claims it next
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

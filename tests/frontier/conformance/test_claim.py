@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.frontier import urls_per_claim
-from gossamer.records import Claimed, GivenUp, HostState, Reason, Retry
+from gossamer.records import Batch, Claimed, GivenUp, HostState, Reason, Release, Retry, Visit
 from tests.frontier.samples import claim, complete, link, links, names, paths, wait
 
 if TYPE_CHECKING:
@@ -210,6 +210,22 @@ def test_a_site_with_a_longer_delay_of_its_own_keeps_it(new_lab: Callable[..., L
     lab.advance(30)
     (owned,) = claim(frontier)
     assert (owned.delay_s, len(owned.urls)) == (30, 3)
+
+
+def test_a_sites_failures_in_a_row_are_told_to_whoever_claims_it_next(lab: Lab) -> None:
+    first, worker = lab.join()
+    first.add(links("a.test", 3))
+    (owned,) = claim(first)
+    assert owned.failures == 0
+    release = Release(wait_s=0, own_delay_s=90, failures=4)
+    first.complete(Batch(visits=[Visit(site="a.test", epoch=owned.epoch, release=release)]))
+    (owned,) = claim(first)
+    assert (owned.failures, owned.own_delay_s) == (4, 90)
+    first.recover(worker)
+    lab.advance(90)
+    first.join("next")
+    (owned,) = claim(first)
+    assert (owned.failures, owned.own_delay_s) == (4, 90), "a crash does not forget them"
 
 
 def test_a_claim_takes_no_more_sites_than_asked_for(lab: Lab) -> None:

@@ -80,6 +80,8 @@ def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None
         site=site["name"],
         epoch=epoch,
         delay_s=delay_s,
+        own_delay_s=site["own_delay_ms"] / 1000,
+        failures=site["failures"],
         seeded=bool(site["seeded"]),
         urls=tuple(QueuedUrl(*tuple(row)[:8]) for row in rows),
         hosts={row["host"]: _host_state(row) for row in rows if row["rules"] is not None},

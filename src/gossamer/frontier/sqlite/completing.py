@@ -33,9 +33,14 @@ def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
         })  # fmt: skip
     if mine:
         _put_back(tx, site_id, visit)
-        if visit.release:
-            own_delay_ms = math.ceil(visit.release.own_delay_s * 1000)
-            _release(tx, site_id, site["in_hand"], tx.after_ms(visit.release.wait_s), own_delay_ms)
+        if release := visit.release:
+            _release(
+                tx,
+                site,
+                paced_ms=tx.after_ms(release.wait_s),
+                own_delay_ms=math.ceil(release.own_delay_s * 1000),
+                failures=release.failures,
+            )
     return mine
 
 
@@ -48,7 +53,7 @@ def owned_sites(tx: Transaction, worker: int, at_most: int = -1) -> list[sqlite3
 def free_site(tx: Transaction, site: sqlite3.Row) -> None:
     """Free a site whose last request is unknown: it cannot have been later than now, so a full delay is safe."""
     paced_ms = tx.after_ms(site["delay_ms"] / 1000)
-    _release(tx, site["site_id"], site["in_hand"], paced_ms, site["own_delay_ms"])
+    _release(tx, site, paced_ms=paced_ms, own_delay_ms=site["own_delay_ms"], failures=site["failures"])
 
 
 def _settle(tx: Transaction, site_id: int, visit: Visit) -> None:
@@ -80,12 +85,12 @@ def _put_back(tx: Transaction, site_id: int, visit: Visit) -> None:
             })  # fmt: skip
 
 
-def _release(tx: Transaction, site_id: int, in_hand: int, paced_ms: int, own_delay_ms: int) -> None:
+def _release(tx: Transaction, site: sqlite3.Row, *, paced_ms: int, own_delay_ms: int, failures: int) -> None:
     """Free a site. What was reserved for it from the page limit goes back; its pages were counted."""
-    first_ms = first_queued(tx, site_id)
+    first_ms = first_queued(tx, site["site_id"])
     tx.execute(SQL["release_site"], {
-        "site_id": site_id, "delay_ms": own_delay_ms, "paced_at": paced_ms,
+        "site_id": site["site_id"], "delay_ms": own_delay_ms, "failures": failures, "paced_at": paced_ms,
         "has_work": first_ms is not None, "ready_at": max(paced_ms, first_ms or 0),
     })  # fmt: skip
-    tx.in_hand -= in_hand
+    tx.in_hand -= site["in_hand"]
     tx.sites_with_work -= first_ms is None

@@ -96,7 +96,7 @@ WHERE ready_at > paced_at AND site_id IN (SELECT site_id FROM temp.stage WHERE f
 
 -- name: due_sites
 -- Walks the partial index site_ready from its head.
-SELECT site_id, name, epoch, max(delay_ms, :delay_ms) AS delay_ms, seeded
+SELECT site_id, name, epoch, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms, failures, seeded
 FROM site
 WHERE owner IS NULL AND has_work = 1 AND excluded = 0 AND ready_at <= :now_ms
 ORDER BY ready_at LIMIT :sites
@@ -169,7 +169,7 @@ ON CONFLICT (site_id, name) DO UPDATE SET rules = excluded.rules, expires_at = e
 UPDATE site SET in_hand = :urls WHERE site_id = :site_id
 
 -- name: release_site
-UPDATE site SET owner = NULL, in_hand = 0, delay_ms = :delay_ms, paced_at = :paced_at, has_work = :has_work,
+UPDATE site SET owner = NULL, in_hand = 0, delay_ms = :delay_ms, failures = :failures, paced_at = :paced_at, has_work = :has_work,
                 ready_at = :ready_at
 WHERE site_id = :site_id
 
@@ -188,7 +188,8 @@ SELECT gone FROM worker WHERE worker = :worker
 UPDATE worker SET gone = 1 WHERE worker = :worker AND gone = 0
 
 -- name: owned_sites
-SELECT site_id, name, epoch, in_hand, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms
+SELECT site_id, name, epoch, in_hand, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms,
+       failures
 FROM site WHERE owner = :worker LIMIT :at_most
 
 -- name: workers

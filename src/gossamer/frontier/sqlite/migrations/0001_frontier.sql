@@ -36,6 +36,7 @@ CREATE TABLE site (
     epoch     INTEGER NOT NULL DEFAULT 0,         -- rises with every claim
     in_hand   INTEGER NOT NULL DEFAULT 0,         -- URLs handed out with the claim
     delay_ms  INTEGER NOT NULL DEFAULT 0,         -- what the site itself asks for; the crawl's holds if longer
+    failures  INTEGER NOT NULL DEFAULT 0,         -- in a row, as its last owner saw it
     seeded    INTEGER NOT NULL DEFAULT 0,
     excluded  INTEGER NOT NULL DEFAULT 0
 );
