@@ -167,6 +167,14 @@ def test_a_retry_after_pushes_the_site_back_once(status: int) -> None:
     assert early_urls(busy().add(f"{SITE}/3", 60).add(f"{SITE}/4", DELAY_S)) == []
 
 
+def test_a_retry_after_of_a_robots_txt_is_no_crawl_delay() -> None:
+    def busy() -> Log:
+        return Log().add(f"{SITE}/robots.txt", 0, 503, wait_s=60)
+
+    assert early_urls(busy().add(f"{SITE}/robots.txt", 59)) == [f"{SITE}/robots.txt"]
+    assert early_urls(busy().add(f"{SITE}/robots.txt", 60).add(f"{SITE}/1", INNER_S).add(f"{SITE}/2", DELAY_S)) == []
+
+
 def test_a_retry_after_cannot_be_waited_for_in_two_turns() -> None:
     log = start().add(f"{SITE}/2", DELAY_S, 429, wait_s=60).add(f"{SITE}/3", 20).add(f"{SITE}/4", 20)
     assert early_urls(log) == [f"{SITE}/3", f"{SITE}/4"]

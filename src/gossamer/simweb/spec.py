@@ -61,11 +61,14 @@ class PlantedName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedRobots:
-    """The robots.txt of a planted host; without one the host answers 404. Rules as (allow, path prefix)."""
+    """The robots.txt of a planted host, and what `expected` goes by; without one the host answers 404.
+
+    A `Planted` page at /robots.txt is sent in its place, for files that are odd or hostile.
+    """
 
     host: str
     status: int = 200
-    rules: tuple[tuple[bool, str], ...] = ()  # for everyone
+    rules: tuple[tuple[bool, str], ...] = ()  # (allow, path prefix), for everyone
     crawl_delay_s: float | None = None
 
 

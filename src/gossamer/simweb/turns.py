@@ -129,7 +129,7 @@ def early_requests(site: str, requests: Sequence[Request], pace: Pace) -> tuple[
             continued.append(_Turn())
         turns = {turn.after(request, site) for turn in continued}
         ended = max(ended, request.ended)
-        if request.kind == "robots":
+        if request.kind == "robots" and request.status == 200:
             delay_s = max(delay_s, request.wait_s)
         elif request.wait_s:
             not_before = max(not_before, request.ended + request.wait_s)
