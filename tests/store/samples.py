@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gossamer.records import Fetched, PageRow, RequestRow, Truncation
-from gossamer.store.store import Store, StoreSettings
+from gossamer.store import Store, StoreSettings
 from gossamer.store.warc import EncodedExchange, encode_exchange
 from gossamer.urls import hash_url
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from gossamer.store import files
 from gossamer.store.files import GrowingFile, replacing
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def test_a_first_write_that_fails_can_be_repeated(tmp_path: Path) -> None:
     file.close()
 
 
-@pytest.mark.parametrize("call", ["fdatasync", "ftruncate", "open"])
+@pytest.mark.parametrize("call", ["pwrite", "ftruncate", "open"])
 def test_other_calls_that_fail_lose_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.EIO, "planted")
@@ -81,7 +82,7 @@ def test_other_calls_that_fail_lose_nothing_either(tmp_path: Path, monkeypatch: 
     file.add(b"b" * 100)
     with monkeypatch.context() as patch:
         patch.setattr(os, call, fail)
-        patch.setattr(os, "fdatasync", fail)  # so that there is something to cut back
+        patch.setattr(files, "sync_data", fail)  # so that there is something to cut back
         with pytest.raises(OSError, match="planted"):
             file.sync(1)
         with pytest.raises(OSError, match="planted"):
@@ -91,6 +92,24 @@ def test_other_calls_that_fail_lose_nothing_either(tmp_path: Path, monkeypatch: 
         assert file.path.read_bytes() == b"a" * 100 + b"b" * 100
     file.sync(1)
     assert file.path.read_bytes() == b"a" * before + b"b" * 100
+    file.close()
+
+
+def test_what_could_not_be_cut_off_is_gone_with_the_next_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "planted")
+
+    file = GrowingFile(tmp_path / "file")
+    file.add(b"a" * 100)
+    file.add(b"b" * 100)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "ftruncate", fail)
+        patch.setattr(files, "sync_data", fail)
+        with pytest.raises(OSError, match="planted"):
+            file.sync(2)
+    assert file.path.read_bytes() == b"a" * 100 + b"b" * 100
+    file.sync(1)
+    assert file.path.read_bytes() == b"a" * 100
     file.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import random
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -185,8 +185,11 @@ def test_text_without_a_utf_8_form_is_kept_with_marks_in_its_place() -> None:
     assert titles == ["A page", "half ? a pair", "A page"]
 
 
-def test_a_row_that_does_not_fit_costs_only_itself(caplog: pytest.LogCaptureFixture) -> None:
-    rows = [request_row(0), request_row(1)._replace(status=1 << 40), request_row(2)]
+@pytest.mark.parametrize(
+    "wrong", [{"status": 1 << 40}, {"ended_at": float("nan")}, {"url": None}, {"url_hash": b"short"}]
+)
+def test_a_row_that_does_not_fit_costs_only_itself(caplog: pytest.LogCaptureFixture, wrong: dict[str, Any]) -> None:
+    rows = [request_row(0), request_row(1)._replace(**wrong), request_row(2)]
     batches = list(as_batches(REQUESTS, rows))
     kept = [url for batch in batches for url in batch["url"].to_pylist()]
     assert kept == [rows[0].url, rows[2].url]

@@ -189,6 +189,16 @@ def test_damage_inside_a_segment_costs_no_record_behind_it(torn: tuple[Path, lis
     assert len([thing for thing in found if isinstance(thing, Record)]) == 16
 
 
+@pytest.mark.parametrize("size", [b"5", b"6", b"x", b""])
+def test_a_member_that_is_no_whole_record_is_damage(tmp_path: Path, size: bytes) -> None:
+    segment = tmp_path / "a.warc.gz"
+    segment.write_bytes(
+        gzip.compress(b"WARC/1.1\r\nWARC-Type: resource\r\nContent-Length: " + size + b"\r\n\r\nhello\r\n\r\n")
+    )
+    (found,) = scan(segment)
+    assert isinstance(found, Record if size == b"5" else Damage)
+
+
 def test_finishing_a_finished_segment_changes_nothing(torn: tuple[Path, list[int]]) -> None:
     segment, _ = torn
     finish_segment(segment)

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gossamer.store import files
 from gossamer.store.checking import Flaw, check
-from gossamer.store.names import index_of
+from gossamer.store.names import index_of, open_index_of
 from gossamer.store.reading import pages, read_record, requests, sources
 from gossamer.store.repair import repair
+from gossamer.store.scanning import scan
 from gossamer.store.schemas import PAGES
 from gossamer.store.warc import encode_exchange
 from tests.store.samples import (
@@ -110,6 +112,23 @@ def test_a_page_may_come_without_an_archive(tmp_path: Path) -> None:
         row = store.keep_page(page_row(fetched(0), encode_exchange(fetched(0))))
     assert row.warc_file == ""
     assert list(pages(tmp_path)) == [row]
+
+
+def test_an_answer_that_is_no_page_has_a_record_and_no_row(tmp_path: Path) -> None:
+    answer = fetched(1, head=b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n\r\n", status=404)
+    encoded = encode_exchange(answer)
+    with new_store(tmp_path) as store:
+        keep(store, 0)
+        row = store.keep_answer(page_row(answer, encoded), encoded.archive, encoded.response_offset)
+        assert store.archives
+    assert numbers(pages(tmp_path)) == [0]
+    assert read_record(tmp_path, row) == answer.head + HTML
+    assert b'"status": "404"' in index_of(segments(tmp_path)[0]).read_bytes()
+    assert check(tmp_path).problems == []
+    with new_store(tmp_path / "none", warc=False) as store:
+        assert not store.archives
+        assert store.keep_answer(row, encoded.archive, encoded.response_offset) == row
+    assert not list((tmp_path / "none" / "warc").iterdir())
 
 
 def test_the_same_page_twice_has_two_rows_and_two_records(tmp_path: Path) -> None:
@@ -262,6 +281,34 @@ def test_a_store_that_cannot_be_closed_is_like_one_that_crashed(tmp_path: Path) 
     repair(tmp_path)
     assert numbers(pages(tmp_path)) == list(range(4))
     assert check(tmp_path).problems == []
+
+
+def test_what_is_kept_during_a_sync_never_reaches_the_disk_before_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync_data = files.sync_data
+    rows: list[PageRow] = []
+
+    def interrupted(descriptor: int) -> None:
+        """What another thread may do at any moment of a sync."""
+        sync_data(descriptor)
+        if len(rows) < 40:
+            rows.append(keep(store, len(rows)))
+        (segment,) = segments(tmp_path)
+        size = segment.stat().st_size
+        seen = list(pages(tmp_path))
+        assert seen == rows[: len(seen)]
+        assert all(row.warc_offset + row.warc_length <= size for row in seen)
+        index = open_index_of(segment)
+        assert not index.exists() or len(index.read_bytes().splitlines()) <= len(list(scan(segment))) // 2
+
+    with new_store(tmp_path) as store:
+        rows.append(keep(store, 0))
+        monkeypatch.setattr(files, "sync_data", interrupted)
+        while len(rows) < 40:
+            store.sync()
+        monkeypatch.undo()
+    assert list(pages(tmp_path)) == rows
 
 
 def test_keeping_in_one_thread_while_another_syncs_loses_nothing(tmp_path: Path) -> None:

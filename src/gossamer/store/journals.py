@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Row = TypeVar("Row", PageRow, RequestRow)
 
 _BATCH_CHARS = 1 << 25  # of text: an Arrow column of strings ends at 2 GB, and shorter ones stall nobody
+_UNFIT = (OverflowError, TypeError, ValueError, pa.ArrowException)
 _LOG = logging.getLogger(__name__)
 
 
@@ -61,9 +62,9 @@ class Journal(Generic[Row]):
             self._file = GrowingFile(self._new_path(self._begun_at))
             self._file.add(self._table.schema.serialize())
             self._written_rows = 0
-        for batch in as_batches(self._table, self._rows[:count]):
-            self._file.add(batch.serialize())
-        # From here on the file holds them; a failure below does not lose them.
+        batches = [batch.serialize() for batch in as_batches(self._table, self._rows[:count])]
+        for batch in batches:  # from here on the file holds them, and a failure below does not lose them
+            self._file.add(batch)
         del self._rows[:count]
         self._written_rows += count
         self._file.sync(self._file.waiting())
@@ -78,9 +79,10 @@ class Journal(Generic[Row]):
         )
 
     def take(self) -> list[Path]:
-        """Close the journal if all of it is on disk, and return it, to become a part; the next row begins another."""
-        if self._file is None or self._file.waiting():
+        """Close the journal, if there is one, and return it, to become a part; the next row begins another."""
+        if self._file is None:
             return []
+        assert not self._file.waiting(), "only what is on disk can become a part"
         path = self._file.path
         self._file.close()
         self._file = None
@@ -99,7 +101,7 @@ def as_batches(table: Table, rows: Sequence[PageRow | RequestRow]) -> Iterator[p
         batch = list(islice(rest, size))
         try:
             yield _as_batch(table, batch)
-        except (UnicodeEncodeError, OverflowError, TypeError, pa.ArrowException):
+        except _UNFIT:
             yield from _one_by_one(table, batch)
 
 
@@ -122,6 +124,8 @@ def _as_batch(table: Table, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
         if pa.types.is_timestamp(column.type):
             stored = [round(seconds * 1e6) for seconds in values]
         arrays.append(pa.array(stored, column.type))
+        if arrays[-1].null_count:  # Parquet would refuse the whole part
+            raise ValueError(f"{column.name} is never null")
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
 
 
@@ -131,7 +135,7 @@ def _one_by_one(table: Table, rows: Sequence[PageRow | RequestRow]) -> Iterator[
         values = [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row]
         try:
             yield _as_batch(table, [values])
-        except (OverflowError, TypeError, pa.ArrowException):
+        except _UNFIT:
             _LOG.exception("a row of %s cannot be stored and is lost: %.500r", table.name, row)
 
 

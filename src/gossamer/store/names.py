@@ -11,6 +11,7 @@ existing part would be taken for that part's remains and ignored.
 
 from __future__ import annotations
 
+import itertools
 import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -92,15 +93,14 @@ class Stems:
             raise GossamerError(f"a worker cannot be called {worker!r}; use letters, digits, dots and hyphens")
         self._folder = folder
         self._worker = worker
-        self._number = 0
+        self._numbers = itertools.count(1)  # shared by the threads that keep and that sync
 
     def next(self, now: float) -> str:
         """Return a new stem. The number rises within a process; former ones left files, or another time."""
         moment = datetime.fromtimestamp(now, UTC)
         time = f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
         while True:
-            self._number += 1
-            stem = f"{time}-{self._worker}-{self._number:05d}"
+            stem = f"{time}-{self._worker}-{next(self._numbers):05d}"
             paths = [segment_path(self._folder, stem)]
             for table in TABLES:
                 paths += (journal_path(self._folder, table, stem), part_path(self._folder, table, stem))

@@ -99,17 +99,28 @@ class Store:
         self._kept_bytes = 0  # written by the keeping thread only ...
         self._synced_bytes = 0  # ... and this one while syncing only
 
+    @property
+    def archives(self) -> bool:
+        """Whether archive records are kept at all."""
+        return self._settings.warc
+
     def keep_page(self, row: PageRow, archive: bytes = b"", response_offset: int = 0) -> PageRow:
         """Take note of a page; return its row with the place of its archive record.
 
         `archive` holds the page's records, the response last, from `response_offset` on. Without an archive, or
         if the crawl keeps none, the row goes as it is.
         """
-        if archive and self._settings.warc:
-            row = self._segments.keep(row, archive, response_offset)
-            self._kept_bytes += len(archive)
+        if archive:
+            row = self.keep_answer(row, archive, response_offset)
         self._pages.keep(row)  # after its record: see `sync`
         self._kept_bytes += len(row.text)
+        return row
+
+    def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
+        """Take note of an answer's records only, as of a redirect or an error: its row goes to the index alone."""
+        if self._settings.warc:
+            row = self._segments.keep(row, archive, response_offset)
+            self._kept_bytes += len(archive)
         return row
 
     def keep_request(self, row: RequestRow) -> None:
