@@ -164,6 +164,15 @@ def test_when_pip_fails_its_last_word_is_told_and_the_venv_counts_as_half_made(m
     assert not (moved.folder / ".venv" / "requirements.lock").exists()
 
 
+def test_it_needs_no_environment_at_all(unmade: Copy) -> None:
+    if not shutil.which("python3", path="/usr/bin:/bin"):
+        pytest.skip("this machine has no Python where a shell looks without PATH")
+    (unmade.folder / "tools" / "setup_venv.py").write_text("import sys; sys.exit(sys.executable)")
+    (unmade.folder / "requirements.lock").write_text("# not installed\n")
+    found = subprocess.run([unmade.launcher], env={}, capture_output=True, text=True).stderr.strip()
+    assert Path(found).name.startswith("python3"), found
+
+
 def test_a_half_made_venv_is_made_anew_by_one_of_two_starts_at_once(unmade: Copy) -> None:
     killed = subprocess.Popen(
         [unmade.launcher], env=bare_environment(), stderr=subprocess.DEVNULL, start_new_session=True

@@ -58,4 +58,4 @@ def test_a_stray_import_breaks_a_contract(copy: Path, module: str, line: str, co
     linted = lint(copy)
     assert linted.returncode == 1, linted.stdout
     broken = [said for said in linted.stdout.splitlines() if " BROKEN" in said]
-    assert [said.startswith(contract) for said in broken] == [True], linted.stdout
+    assert any(said.startswith(contract) for said in broken), linted.stdout

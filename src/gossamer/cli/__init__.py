@@ -19,6 +19,7 @@ from gossamer.errors import GossamerError
 
 SUMMARIES = {
     "check": "Say how Gossamer sees a URL, a robots.txt or an address.",
+    "simweb": "Serve a simulated web on this machine, for any crawler to try.",
     "version": "Print the versions that matter to a crawl.",
 }
 
