@@ -55,6 +55,24 @@ FRONTIER_OUTCOMES_TOTAL = Counter(
     registry=REGISTRY,
 )
 
+REQUESTS_TOTAL = Counter(
+    "gossamer_requests_total",
+    "Requests made, by what they were for and what came back: a class of status, or why there was no answer",
+    ["kind", "result"],
+    registry=REGISTRY,
+)
+BODY_BYTES_TOTAL = Counter(
+    "gossamer_body_bytes_total",
+    "Bytes of bodies taken in, as sent",
+    registry=REGISTRY,
+)
+LOOP_LAG_SECONDS = Histogram(
+    "gossamer_loop_lag_seconds",
+    "How late the event loop ran something that was due",
+    buckets=(0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
+    registry=REGISTRY,
+)
+
 
 def snapshot() -> dict[str, float]:
     """Return all figures so far, flat and ready for JSON: what a heartbeat carries.

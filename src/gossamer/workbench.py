@@ -37,7 +37,7 @@ class SiteInHand:
     """A site that this worker owns. Whoever has the turn may change what is above the line."""
 
     __slots__ = (
-        "delay_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls", "own_delay_s",
+        "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls", "own_delay_s",
         "seeded", "site", "ticket", "urls",
     )  # fmt: skip
 
@@ -46,11 +46,12 @@ class SiteInHand:
         self.epoch = claim.epoch
         self.seeded = claim.seeded
         self.delay_s = claim.delay_s  # between two turns
-        self.own_delay_s = 0.0  # what its robots.txt asks for, as far as heard
+        self.own_delay_s = claim.own_delay_s  # what its robots.txt asks for, as far as heard
         self.urls: deque[QueuedUrl] = deque(claim.urls)  # in the order in which to fetch them
         self.hosts: dict[str, HostState] = dict(claim.hosts)
-        self.failures = 0  # in a row
+        self.failures = claim.failures  # in a row
         # -- the workbench's own notes
+        self.due_s = 0.0  # when its next turn may begin
         self.is_busy = False  # a turn is under way
         self.is_due = False
         self.ticket = 0  # names its one valid entry in the heaps; 0: it has none
@@ -215,6 +216,7 @@ class Workbench:
 
     def _enqueue(self, site: SiteInHand, due_s: float) -> None:
         self._tickets += 1
+        site.due_s = due_s
         site.ticket = self._tickets
         heappush(self._waiting, (due_s, site.ticket, site))
 

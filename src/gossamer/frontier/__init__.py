@@ -30,11 +30,14 @@ if TYPE_CHECKING:
     )
 
 
+class FrontierError(Exception):
+    """The database failed, and what became of the operation is unknown: `reconcile` before anything else."""
+
+
 class Frontier(Protocol):
     """An open frontier. Each operation is one transaction: it happens whole or not at all.
 
     Synchronous: a worker calls it from one thread of its own. The contract passes waits, never times.
-    An exception means that the result is unknown: call `reconcile` before anything else.
     """
 
     def __enter__(self) -> Self: ...

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from gossamer import metrics
+from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite.adding import add_links, within_scope
@@ -64,9 +65,9 @@ class SqliteFrontier:
         try:
             with self._database.transaction(operation) as tx:
                 yield tx
-        except sqlite3.Error:
+        except sqlite3.Error as error:
             self._recent.clear()
-            raise
+            raise FrontierError(str(error)) from error
 
     # ------------------------------------------------------------------ the crawl
 

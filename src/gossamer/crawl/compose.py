@@ -1,0 +1,85 @@
+"""Puts a worker together from its parts."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from gossamer.errors import GossamerError
+from gossamer.fetch import Fetcher, in_flight_limit, raise_descriptor_limit
+from gossamer.page_process.process import PageProcess
+from gossamer.politeness.scope import Exclusions
+from gossamer.store.store import Store
+from gossamer.workbench import Workbench
+from gossamer.worker import Desk, Figures, Manners, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from gossamer.crawl.settings import Settings
+    from gossamer.frontier import Frontier
+    from gossamer.frontier.clock import Clock
+
+
+@asynccontextmanager
+async def open_worker(
+    *, frontier: Frontier, folder: Path, name: str, settings: Settings, clock: Clock
+) -> AsyncIterator[tuple[Worker, Figures]]:
+    """Make a worker that has joined the frontier; its files and processes end with the context."""
+    user_agent, email = settings.crawl.user_agent, settings.crawl.email
+    figures = Figures()
+    bench = Workbench(settings.workbench)
+    store = Store(folder, name, settings.store, operator=email, user_agent=user_agent)
+    desk = Desk(
+        frontier=frontier,
+        store=store,
+        bench=bench,
+        exclusions=read_exclusions(settings.scope.exclude_file),
+        label=name,
+        folder=folder,
+        min_free_bytes=settings.store.min_free_space_bytes,
+        settings=settings.worker,
+        clock=clock,
+        figures=figures.snapshot,
+    )
+    async with AsyncExitStack() as stack:
+        fetcher = await stack.enter_async_context(Fetcher(settings.fetch, user_agent=user_agent, email=email))
+        pages = await stack.enter_async_context(PageProcess(settings.page, agent=settings.crawl.agent_name))
+        yield (
+            Worker(
+                desk=desk,
+                bench=bench,
+                fetcher=fetcher,
+                pages=pages,
+                store=store,
+                figures=figures,
+                name=name,
+                manners=Manners(
+                    pace=settings.pace,
+                    robots=settings.robots,
+                    outage=settings.outage,
+                    scope=settings.scope,
+                    worker=settings.worker,
+                    in_flight=in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit()),
+                    agent=settings.crawl.agent_name,
+                ),
+                clock=clock,
+            ),
+            figures,
+        )
+
+
+def read_exclusions(file: Path | None) -> Exclusions:
+    """Read the operator's exclusion file; a line that excludes nothing is a mistake, not to be passed over."""
+    if file is None:
+        return Exclusions()
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GossamerError(f"Cannot read exclusion file {file}: {error}.") from None
+    exclusions, bad = Exclusions.parse(lines)
+    if bad:
+        line = bad[0]
+        raise GossamerError(f"{file}, line {line.line}: {line.text!r} excludes nothing ({line.reason}): correct it.")
+    return exclusions

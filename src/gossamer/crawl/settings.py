@@ -1,0 +1,84 @@
+"""All settings of a crawl, from wherever they govern, and the few that belong to the crawl as a whole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from gossamer import __version__
+from gossamer.fetch import FetchSettings
+from gossamer.page_process.settings import PageSettings
+from gossamer.politeness.hosts import RobotsSettings
+from gossamer.politeness.outage import OutageSettings
+from gossamer.politeness.pace import PaceSettings
+from gossamer.politeness.scope import ScopeSettings
+from gossamer.store.store import StoreSettings
+from gossamer.workbench import WorkbenchSettings
+from gossamer.worker import WorkerSettings
+
+DEFAULT_AGENT = "Gossamer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlSettings:
+    """Who crawls, with how many workers, and when it ends."""
+
+    email: str = field(default="", metadata={"help": "where the people whose sites we visit can reach you; required"})
+    agent_name: str = field(default=DEFAULT_AGENT, metadata={"help": "the name you crawl under, also in robots.txt"})
+    info_url: str = field(default="", metadata={"help": "a page about your crawl, shown to site owners"})
+    workers: int | None = field(
+        default=None, metadata={"help": "worker processes; one per core if not given", "minimum": 1}
+    )
+    max_pages: int | None = field(
+        default=None, metadata={"help": "stop after so many pages, over all starts", "minimum": 1}
+    )
+    max_duration_s: float | None = field(default=None, metadata={"help": "stop this start after so long", "minimum": 0})
+
+    def __post_init__(self) -> None:
+        if self.email and not _EMAIL.fullmatch(self.email):
+            raise ValueError(f"{self.email!r} is not an e-mail address: write it like you@example.org")
+        if not _TOKEN.fullmatch(self.agent_name):
+            raise ValueError(f"{self.agent_name!r} is no agent name: use letters, digits, - and _")
+        if self.info_url and not self.info_url.startswith(("https://", "http://")):
+            raise ValueError(f"{self.info_url!r} is not the address of a page: write it like https://example.org/bot")
+
+    @property
+    def user_agent(self) -> str:
+        """The User-Agent header."""
+        about = f"+{self.info_url}; " if self.info_url else ""
+        return f"{self.agent_name}/{__version__} ({about}mailto:{self.email})"
+
+
+SECTIONS: dict[str, type[Any]] = {
+    "crawl": CrawlSettings,
+    "scope": ScopeSettings,
+    "pace": PaceSettings,
+    "robots": RobotsSettings,
+    "outage": OutageSettings,
+    "fetch": FetchSettings,
+    "page": PageSettings,
+    "store": StoreSettings,
+    "workbench": WorkbenchSettings,
+    "worker": WorkerSettings,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """One value of each section."""
+
+    crawl: CrawlSettings
+    scope: ScopeSettings
+    pace: PaceSettings
+    robots: RobotsSettings
+    outage: OutageSettings
+    fetch: FetchSettings
+    page: PageSettings
+    store: StoreSettings
+    workbench: WorkbenchSettings
+    worker: WorkerSettings
+
+
+_EMAIL = re.compile(r"[^@\s<>()\[\],;:\"\\]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}")

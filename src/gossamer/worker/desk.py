@@ -1,0 +1,231 @@
+"""A worker's dealings with the frontier and the disk: claims come in, reports go out, all off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from gossamer.frontier import FrontierError
+from gossamer.records import GONE, Claimed, CrawlState
+from gossamer.store.disk import DiskGuard, free_space
+from gossamer.worker.ledger import Ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from gossamer.frontier import Frontier
+    from gossamer.frontier.clock import Clock
+    from gossamer.politeness.scope import Exclusions
+    from gossamer.records import Gone
+    from gossamer.store.store import Store
+    from gossamer.workbench import SiteInHand, Workbench
+    from gossamer.worker.ledger import Page
+    from gossamer.worker.settings import WorkerSettings
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+LEAST_BATCH_S = 0.05  # also when reports are brought forward
+MOST_PATIENCE_S = 10.0  # between two attempts while frontier or disk fail
+LAST_ATTEMPTS = 3  # at a stop; what is not reported then is repeated after the next start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """What came back for a report."""
+
+    lost: tuple[str, ...]  # sites that are not ours any more
+    claimed: Claimed | Gone | None
+
+
+class Desk:
+    """Owns the ledger and fills the workbench; whatever blocks runs in one thread of its own."""
+
+    def __init__(
+        self,
+        *,
+        frontier: Frontier,
+        store: Store,
+        bench: Workbench,
+        exclusions: Exclusions,
+        label: str,
+        folder: Path,
+        min_free_bytes: int,
+        settings: WorkerSettings,
+        clock: Clock,
+        figures: Callable[[], dict[str, float]],
+    ) -> None:
+        self.ledger = Ledger()
+        self.exclusions = exclusions
+        self.excluded_sites: frozenset[str] = frozenset()
+        self.state = CrawlState.RUNNING
+        self.trouble = ""  # why nothing new is started, in a few words; empty if all is well
+        self.changed = asyncio.Event()  # there may be something to start, or to stop
+        self._frontier = frontier
+        self._store = store
+        self._bench = bench
+        self._label = label
+        self._folder = folder
+        self._disk = DiskGuard(min_free_bytes)
+        self._settings = settings
+        self._clock = clock
+        self._figures = figures
+        self._own_exclusions = exclusions
+        self._exclusions_version = 0
+        self._unsure = False  # the last operation's result is unknown
+        self._stopping = False
+        self._closed = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
+
+    @property
+    def may_start(self) -> bool:
+        """Whether new turns may begin."""
+        return not self.trouble and not self._stopping and self.state is CrawlState.RUNNING
+
+    def stop_claiming(self) -> None:
+        """Take nothing more in hand; reports still go out."""
+        self._stopping = True
+
+    # ------------------------------------------------------------------ what a turn needs
+
+    async def known(self, site: str, url_hash: bytes) -> bool:
+        """Tell whether a URL is known to the frontier; if it cannot tell, act as if it were."""
+        try:
+            return await self._in_thread(lambda: self._frontier.known(site, url_hash))
+        except FrontierError:
+            return True
+
+    def give_back(self, site: SiteInHand, due_s: float) -> None:
+        """Report that a site is free again from `due_s` on."""
+        self.ledger.note_release(
+            site.site, site.epoch, due_s=due_s, own_delay_s=site.own_delay_s, failures=site.failures
+        )
+        if due_s - self._clock() < self._settings.batch_s:
+            self.ledger.full.set()  # it could be had again before the next batch is due
+
+    # ------------------------------------------------------------------ the rhythm
+
+    async def serve(self) -> None:
+        """Report and claim, twice a second or sooner, until closed."""
+        while not self._closed.is_set():
+            await self._exchange()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), LEAST_BATCH_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.ledger.full.wait(), self._settings.batch_s - LEAST_BATCH_S)
+
+    async def beat(self) -> None:
+        """Show that this worker lives, and hear what the operator wants, until closed."""
+        while not self._closed.is_set():
+            try:
+                orders = await self._in_thread(
+                    lambda: self._frontier.heartbeat(self._figures(), self._exclusions_version)
+                )
+            except FrontierError as error:
+                log.warning("The heartbeat failed: %s", error)
+            else:
+                if orders is GONE:
+                    await self._join_anew()
+                else:
+                    self.state = orders.state
+                    self._exclusions_version = orders.exclusions_version
+                    if orders.excluded is not None:
+                        self._take_exclusions(orders.excluded)
+                    self.changed.set()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), self._settings.heartbeat_s)
+
+    def close(self) -> None:
+        """Let `serve` and `beat` end."""
+        self._closed.set()
+        self.ledger.full.set()
+
+    async def finish(self) -> None:
+        """After all else has ended: give everything back, hand in the last report, and finish the files."""
+        self._stopping = True
+        for site in self._bench.idle_sites():
+            self._bench.remove(site.site)
+            self.give_back(site, site.due_s)
+        await self._exchange()
+        await self._in_thread(self._store.close)
+        self._thread.shutdown()
+
+    async def _exchange(self) -> None:
+        """Hand in what has happened and take in new sites; try again, patiently, until that works."""
+        page = self.ledger.turn_page()
+        attempts = 0
+        while True:
+            try:
+                # What the thread needs to know of the workbench is told beforehand: it belongs to the event loop.
+                wanted = (
+                    0 if self._stopping or self.state is not CrawlState.RUNNING else self._bench.wants(self._clock())
+                )
+                held = self._bench.held() if self._unsure else {}
+                answer = await self._in_thread(lambda: self._hand_in(page, held, wanted))  # noqa: B023
+                break
+            except (OSError, FrontierError) as error:
+                attempts += 1
+                if self._closed.is_set() and attempts == LAST_ATTEMPTS:
+                    raise
+                if not self.trouble:
+                    log.warning("Reports cannot be written (%s): nothing new is started until they can.", error)
+                self.trouble = f"cannot write: {error}"
+                await asyncio.sleep(min(2.0**attempts / 2, MOST_PATIENCE_S))
+        page.committed.set_result(None)
+        for site in answer.lost:
+            self._bench.remove(site)
+        if answer.claimed is GONE:
+            await self._join_anew()
+        elif isinstance(answer.claimed, Claimed):
+            for claim in answer.claimed.claims:
+                self._bench.take_in(claim, self._clock())
+        self.changed.set()
+
+    # ------------------------------------------------------------------ in the thread
+
+    def _hand_in(self, page: Page, held: Mapping[str, int], wanted: int) -> _Answer:
+        """Sync what was stored, then complete, then claim: a completed page is on the disk."""
+        self._store.sync()
+        lost: tuple[str, ...] = ()
+        try:
+            if self._unsure:
+                lost = self._frontier.reconcile(held)
+                self._unsure = False
+            if page:
+                lost += self._frontier.complete(page.batch(self._clock())).lost
+            claimed = self._frontier.claim(wanted) if wanted and not self._disk_is_low() else None
+        except FrontierError:
+            self._unsure = True
+            raise
+        return _Answer(lost=lost, claimed=claimed)
+
+    def _disk_is_low(self) -> bool:
+        low = self._disk.look(free_space(self._folder))
+        if low and not self.trouble:
+            log.warning("The disk is nearly full: nothing new is started until there is room.")
+        self.trouble = "disk nearly full" if low else ""
+        return low
+
+    # ------------------------------------------------------------------ steps of the above
+
+    def _take_exclusions(self, sites: frozenset[str]) -> None:
+        self.excluded_sites = sites
+        self.exclusions = replace(self._own_exclusions, names=self._own_exclusions.names | sites)
+        for site in self._bench.idle_sites():
+            if site.site in sites:
+                self._bench.remove(site.site)
+                self.give_back(site, site.due_s)
+
+    async def _join_anew(self) -> None:
+        """Someone declared this worker dead: nothing that it held is its own any more."""
+        log.warning("This worker was declared dead; it drops what it held and joins again.")
+        self._bench.clear()
+        await self._in_thread(lambda: self._frontier.join(self._label))
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)

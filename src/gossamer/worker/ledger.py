@@ -1,0 +1,101 @@
+"""What a worker has to report: collected as it happens, handed to the frontier in batches, whole."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gossamer.records import Batch, Release, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.records import HostState, Link, Outcome
+
+FULL_LINKS = 5_000  # a larger batch would hold the frontier for too long: report at once
+
+
+@dataclass(slots=True)
+class _Report:
+    """What happened at one site since the last batch."""
+
+    epoch: int
+    outcomes: list[tuple[bytes, Outcome]] = field(default_factory=list)
+    hosts: list[HostState] = field(default_factory=list)
+    release: _Due | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Due:
+    due_s: float  # on the worker's clock
+    own_delay_s: float
+    failures: int
+
+
+class Page:
+    """One page of the ledger: everything noted between two batches, and who waits for it to be committed."""
+
+    def __init__(self) -> None:
+        self.links: list[Link] = []
+        self.reports: dict[tuple[str, int], _Report] = {}
+        self.committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def batch(self, now_s: float) -> Batch:
+        """Return this page as a batch; waits are counted from now."""
+        return Batch(
+            links=self.links,
+            visits=[
+                Visit(
+                    site=site,
+                    epoch=epoch,
+                    outcomes=report.outcomes,
+                    hosts=report.hosts,
+                    release=None if report.release is None else _release(report.release, now_s),
+                )
+                for (site, epoch), report in self.reports.items()
+            ],
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.links or self.reports)
+
+
+def _release(due: _Due, now_s: float) -> Release:
+    return Release(wait_s=max(0.0, due.due_s - now_s), own_delay_s=due.own_delay_s, failures=due.failures)
+
+
+class Ledger:
+    """The open page, and a bell that rings when it should be handed in early."""
+
+    def __init__(self) -> None:
+        self._page = Page()
+        self.full = asyncio.Event()
+
+    def note_links(self, links: Sequence[Link]) -> None:
+        """Note links that were found."""
+        self._page.links += links
+        if len(self._page.links) >= FULL_LINKS:
+            self.full.set()
+
+    def note_outcome(self, site: str, epoch: int, url_hash: bytes, outcome: Outcome) -> None:
+        """Note what became of a URL."""
+        self._report(site, epoch).outcomes.append((url_hash, outcome))
+
+    def note_host(self, site: str, epoch: int, state: HostState) -> asyncio.Future[None]:
+        """Note what a host's robots.txt said; the future tells when that is committed."""
+        self._report(site, epoch).hosts.append(state)
+        return self._page.committed
+
+    def note_release(self, site: str, epoch: int, *, due_s: float, own_delay_s: float, failures: int) -> None:
+        """Note that a site is given back; its next turn may begin at `due_s`."""
+        self._report(site, epoch).release = _Due(due_s=due_s, own_delay_s=own_delay_s, failures=failures)
+
+    def turn_page(self) -> Page:
+        """Close the open page and return it."""
+        page, self._page = self._page, Page()
+        self.full.clear()
+        return page
+
+    def _report(self, site: str, epoch: int) -> _Report:
+        return self._page.reports.setdefault((site, epoch), _Report(epoch))

@@ -1,0 +1,76 @@
+"""What is written down about requests and pages. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.politeness.heads import header
+from gossamer.records import Failed, PageRow, RequestKind, RequestRow
+from gossamer.urls import hash_url
+
+if TYPE_CHECKING:
+    from gossamer.records import Fetched, ParsedPage, QueuedUrl
+
+
+def request_row(answer: Fetched | Failed, *, site: str, kind: RequestKind, attempt: int, worker: str) -> RequestRow:
+    """Return a line of the crawl log."""
+    status, reason, size = (
+        (0, answer.reason, 0) if isinstance(answer, Failed) else (answer.status, "", len(answer.body))
+    )
+    return RequestRow(
+        url_hash=hash_url(answer.url),
+        url=answer.url,
+        site=site,
+        kind=kind,
+        started_at=answer.started_at,
+        ended_at=answer.started_at + answer.duration_s,
+        status=status,
+        reason=reason,
+        bytes=size,
+        address=answer.address,
+        robots="unchecked" if kind is RequestKind.ROBOTS else "allowed",
+        attempt=attempt,
+        worker=worker,
+    )
+
+
+def page_row(url: QueuedUrl, site: str, answer: Fetched, parsed: ParsedPage) -> PageRow:
+    """Return a stored page's row; the store fills in where its record lies."""
+    return PageRow(
+        url_hash=url.url_hash,
+        url=url.url,
+        site=site,
+        depth=url.depth,
+        fetched_at=answer.started_at,
+        status=answer.status,
+        content_type=content_type(answer),
+        charset=parsed.charset,
+        lang=parsed.lang,
+        title=parsed.title,
+        text=parsed.text,
+        links=len(parsed.links),
+        content_hash=parsed.content_hash,
+        canonical=parsed.canonical,
+        signals=parsed.signals,
+        truncated=answer.truncated is not None or parsed.truncated,
+        body_bytes=parsed.body_bytes,
+        payload_digest=parsed.payload_digest,
+        warc_file="",
+        warc_offset=0,
+        warc_length=0,
+    )
+
+
+def answer_row(url: QueuedUrl, site: str, answer: Fetched, payload_digest: str) -> PageRow:
+    """Return the row of an answer that is archived but is no page: a redirect, an error."""
+    return PageRow(
+        url_hash=url.url_hash, url=url.url, site=site, depth=url.depth, fetched_at=answer.started_at,
+        status=answer.status, content_type=content_type(answer), charset="", lang="", title="", text="", links=0,
+        content_hash=b"", canonical="", signals="", truncated=answer.truncated is not None, body_bytes=0,
+        payload_digest=payload_digest, warc_file="", warc_offset=0, warc_length=0,
+    )  # fmt: skip
+
+
+def content_type(answer: Fetched) -> str:
+    """Return the media type an answer declares, without its parameters."""
+    return (header(answer.head, "Content-Type") or "").partition(";")[0].strip().lower()

@@ -1,0 +1,381 @@
+"""The life of a page: take what is due, ask robots, fetch, parse, keep, report."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gossamer.politeness.answers import Kept, Moved, Refused, TryLater, judge_answer, retry_wait_s, shows_trouble
+from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of, robots_redirect, robots_url
+from gossamer.politeness.outage import OutageGuard
+from gossamer.politeness.pace import step_gap_s, turn_wait_s
+from gossamer.politeness.scope import select_links
+from gossamer.records import (
+    CrawlState,
+    Done,
+    Failed,
+    Fetched,
+    GivenUp,
+    Link,
+    ParseFailed,
+    QueuedUrl,
+    Reason,
+    RequestKind,
+    Retry,
+    Scope,
+)
+from gossamer.store.warc import encode_exchange
+from gossamer.urls import identify, normalise
+from gossamer.worker.rows import answer_row, page_row, request_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gossamer.fetch import Fetcher
+    from gossamer.frontier.clock import Clock
+    from gossamer.page_process.process import PageProcess
+    from gossamer.politeness.answers import Verdict
+    from gossamer.politeness.hosts import RobotsSettings
+    from gossamer.politeness.outage import OutageSettings
+    from gossamer.politeness.pace import PaceSettings
+    from gossamer.politeness.scope import ScopeSettings
+    from gossamer.records import Outcome
+    from gossamer.store.store import Store
+    from gossamer.workbench import SiteInHand, Workbench
+    from gossamer.worker.desk import Desk
+    from gossamer.worker.figures import Figures
+    from gossamer.worker.settings import WorkerSettings
+
+log = logging.getLogger(__name__)
+
+MAX_HOPS = 5  # redirects within a site that one turn follows
+MAX_CHAIN = 10  # redirects behind each other, in however many turns
+TURNS_PER_REQUEST = 3  # turns under way for each request in flight: many only wait for the pause behind robots.txt
+IDLE_S = 60.0
+
+# A bare domain is tried under https first; if nothing answers there, under http.
+NOTHING_UNDER_HTTPS = frozenset({
+    Reason.NO_SUCH_NAME, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.CONNECT_FAILED, Reason.TLS_FAILED,
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """All the settings by which turns are decided."""
+
+    pace: PaceSettings
+    robots: RobotsSettings
+    outage: OutageSettings
+    scope: ScopeSettings
+    worker: WorkerSettings
+    in_flight: int
+    agent: str  # the name we go by in robots.txt
+
+
+class Turn:
+    """One visit to a site: what it takes to get one page."""
+
+    __slots__ = ("ended_s", "retry_after_s", "site")
+
+    def __init__(self, site: SiteInHand) -> None:
+        self.site = site
+        self.ended_s: float | None = None  # when its last request ended; None: none was made
+        self.retry_after_s: float | None = None  # what the server asked for
+
+
+class Worker:
+    """Visits the sites on its workbench. All it works with are arguments; it installs no signal handlers."""
+
+    def __init__(
+        self,
+        *,
+        desk: Desk,
+        bench: Workbench,
+        fetcher: Fetcher,
+        pages: PageProcess,
+        store: Store,
+        figures: Figures,
+        name: str,
+        manners: Manners,
+        clock: Clock = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._desk = desk
+        self._bench = bench
+        self._fetcher = fetcher
+        self._pages = pages
+        self._store = store
+        self._figures = figures
+        self._name = name
+        self._manners = manners
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._outage = OutageGuard(manners.outage)
+        self._stopping = False
+        self._turns: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(manners.in_flight)
+
+    def stop(self) -> None:
+        """Begin nothing more; `run` returns when what is under way has ended."""
+        self._stopping = True
+        self._desk.changed.set()
+
+    async def run(self) -> None:
+        """Crawl until told to stop; what is under way then is finished, within bounds."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._desk.serve())
+            group.create_task(self._desk.beat())
+            watch = group.create_task(self._figures.watch_loop())
+            await self._start_turns()
+            self._desk.stop_claiming()
+            if self._turns:
+                await asyncio.wait(self._turns, timeout=self._manners.worker.stop_s)
+            for turn in self._turns:
+                turn.cancel()
+            await asyncio.gather(*self._turns, return_exceptions=True)
+            self._desk.close()
+            watch.cancel()
+        await self._desk.finish()
+
+    async def _start_turns(self) -> None:
+        """Begin the turn of every site when it falls due."""
+        loop = asyncio.get_running_loop()
+        changed = self._desk.changed
+        while not self._stopping and self._desk.state is not CrawlState.STOPPING:
+            changed.clear()
+            now_s = self._clock()
+            while self._until_start(now_s) == 0 and (site := self._bench.next_turn(now_s)):
+                if self._outage.paused:
+                    self._outage.probe(now_s)
+                turn = loop.create_task(self._visit(site))
+                self._turns.add(turn)
+                turn.add_done_callback(self._forget)
+            self._figures.in_hand(self._bench, len(self._turns), self._outage.paused)
+            timer = loop.call_later(self._until_start(now_s), changed.set)
+            await changed.wait()
+            timer.cancel()
+
+    def _until_start(self, now_s: float) -> float:
+        """Return how long until a turn may begin; 0 if one may now."""
+        if not self._desk.may_start or len(self._turns) >= TURNS_PER_REQUEST * self._manners.in_flight:
+            return IDLE_S
+        until_s = self._outage.until_probe(now_s) or self._bench.until_due(now_s)
+        return IDLE_S if until_s is None else min(until_s, IDLE_S)
+
+    def _forget(self, turn: asyncio.Task[None]) -> None:
+        self._turns.discard(turn)
+        self._desk.changed.set()
+
+    # ------------------------------------------------------------------ the life of a page
+
+    async def _visit(self, site: SiteInHand) -> None:
+        """Give a site its turn: one page, and whatever has to come before it."""
+        turn = Turn(site)
+        url = site.urls.popleft()
+        try:
+            if site.site in self._desk.excluded_sites:
+                site.urls.clear()  # they stay queued, for the day the site is readmitted
+            else:
+                await self._get_page(turn, url)
+        except Exception:
+            log.exception("A bug of ours, at %s", url.url)
+            self._settle(turn, url, self._after_a_bug(url))
+        finally:
+            self._end(turn)
+
+    async def _get_page(self, turn: Turn, url: QueuedUrl) -> None:
+        """Fetch a page, behind its robots.txt and its redirects, and settle every URL on the way."""
+        for _ in range(MAX_HOPS + 1):
+            if self._desk.exclusions.find(url.url, url.host):
+                return self._settle(turn, url, GivenUp(reason=Reason.EXCLUDED))
+            if not await self._is_allowed(turn, url):
+                return None
+            await self._pause(turn)
+            async with self._room:
+                answer = await self._request(turn, url.url, RequestKind.PAGE, tries=url.tries)
+                verdict = self._judge(turn, url, answer)
+                if isinstance(verdict, Kept) and isinstance(answer, Fetched):
+                    target = await self._keep(turn, url, answer)
+                else:
+                    self._archive(turn, url, answer)
+                    target = verdict.location if isinstance(verdict, Moved) else ""
+            if isinstance(verdict, TryLater | Refused):
+                return self._give_up_or_retry(turn, url, answer, verdict)
+            if not target:
+                return None
+            following = await self._follow(turn, url, target)
+            if following is None:
+                return None
+            url = following
+        return None  # a long chain: its next page is queued and gets a turn of its own
+
+    async def _is_allowed(self, turn: Turn, url: QueuedUrl) -> bool:
+        """Ask the host's robots.txt, fetching it first if what we know of it is stale; settle what it forbids."""
+        site = turn.site
+        state = site.hosts.get(url.host)
+        if not is_fresh(state, self._wall_clock()):
+            answer = await self._read_robots(turn, url.host)
+            read = judge_robots(
+                answer,
+                host=url.host,
+                previous=state,
+                agent=self._manners.agent,
+                now_at=self._wall_clock(),
+                settings=self._manners.robots,
+            )
+            if read.unreachable:
+                verdict = self._judge(turn, url, answer)
+                self._give_up_or_retry(turn, url, answer, verdict)
+                return False
+            state = site.hosts[url.host] = read.state
+            committed = self._desk.ledger.note_host(site.site, site.epoch, state)
+            self._heed_delay(site)
+            if read.blocked:
+                site.take_urls_of(url.host)  # they stay queued until the block ends
+                return False
+            await committed  # the rules are kept before the page that they allow is asked for
+        assert state is not None
+        if reason := refusal_of(state, url.url):
+            self._settle(turn, url, GivenUp(reason=reason))
+            return False
+        return True
+
+    async def _read_robots(self, turn: Turn, host: str) -> Fetched | Failed:
+        """Fetch a robots.txt, behind redirects within the site: nobody else's site is asked in this one's turn."""
+        url = robots_url(host)
+        for hop in range(MAX_HOPS + 1):
+            await self._pause(turn)
+            answer = await self._request(turn, url, RequestKind.ROBOTS)
+            target = robots_redirect(answer, url)
+            if target is None or target.site != turn.site.site or hop == MAX_HOPS:
+                break
+            url = target.url
+        return answer
+
+    async def _pause(self, turn: Turn) -> None:
+        """Let some time pass between two requests of one turn."""
+        if turn.ended_s is not None:
+            due_s = turn.ended_s + step_gap_s(self._manners.pace, turn.site.delay_s)
+            while (wait_s := due_s - self._clock()) > 0:
+                await asyncio.sleep(wait_s)  # noqa: ASYNC110 - the loop's clock may be coarser than ours: never early
+
+    async def _request(self, turn: Turn, url: str, kind: RequestKind, *, tries: int = 0) -> Fetched | Failed:
+        """Make one request and write it down."""
+        site = turn.site
+        turn.ended_s = self._clock()  # should it be cancelled, it counts as made
+        try:
+            answer = await self._fetcher.fetch(url, kind=kind)
+        finally:
+            turn.ended_s = self._clock()
+        row = request_row(answer, site=site.site, kind=kind, attempt=tries + 1, worker=self._name)
+        self._store.keep_request(row)
+        self._figures.request(row)
+        self._outage.report(turn.ended_s, site.site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
+        return answer
+
+    async def _keep(self, turn: Turn, url: QueuedUrl, answer: Fetched) -> str:
+        """Parse a page and store it; return where it sends us if it is but a redirect in disguise."""
+        parsed = await self._pages.read(answer, archive=self._store.archives)
+        if isinstance(parsed, ParseFailed):
+            self._settle(turn, url, GivenUp(reason=parsed.reason))
+            return ""
+        if parsed.refresh and parsed.refresh != url.url:
+            return parsed.refresh
+        links = select_links(
+            parsed.links,
+            depth=url.depth,
+            max_depth=self._manners.scope.max_depth,
+            exclusions=self._desk.exclusions,
+        )
+        depth, via = url.depth + 1, url.url_hash
+        self._desk.ledger.note_links([Link(*link, depth, via=via) for link in links])
+        if not parsed.noindex:
+            row = page_row(url, turn.site.site, answer, parsed)
+            self._store.keep_page(row, parsed.archive, parsed.response_offset)
+        self._settle(turn, url, Done(page=not parsed.noindex))
+        return ""
+
+    async def _follow(self, turn: Turn, url: QueuedUrl, location: str) -> QueuedUrl | None:
+        """Settle a redirect; return its target if it is this turn's to fetch. It is queued in any case."""
+        target = normalise(location, url.url)
+        if not isinstance(target, str):
+            self._settle(turn, url, GivenUp(reason=Reason.BAD_REDIRECT))
+            return None
+        if url.hops >= MAX_CHAIN:
+            self._settle(turn, url, GivenUp(reason=Reason.TOO_MANY_REDIRECTS))
+            return None
+        self._settle(turn, url, Done(page=False))
+        named = identify(target)
+        seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
+        hops = url.hops + 1
+        self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, via=url.url_hash)])
+        ours = named.site == turn.site.site and (
+            seeded or named.host == url.host or self._manners.scope.scope is not Scope.HOST
+        )
+        if not ours or await self._desk.known(named.site, named.url_hash):
+            return None
+        return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, url.kind)
+
+    def _end(self, turn: Turn) -> None:
+        """Let the next turn of the site wait as long as anyone asks for; give it back if nothing is left in hand."""
+        site = turn.site
+        due_s = self._clock()
+        if turn.ended_s is not None:
+            due_s = turn.ended_s + turn_wait_s(
+                delay_s=site.delay_s,
+                crawl_delay_s=site.own_delay_s,
+                retry_after_s=turn.retry_after_s,
+                failures=site.failures,
+            )
+        if not self._bench.finish(site, due_s):
+            self._desk.give_back(site, due_s)
+
+    # ------------------------------------------------------------------ what it takes
+
+    def _judge(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
+        """Tell what an answer means for the page, and note what it means for the site."""
+        turn.site.failures = turn.site.failures + 1 if shows_trouble(answer) else 0
+        verdict = judge_answer(answer, tries=url.tries, now_at=self._wall_clock(), settings=self._manners.pace)
+        if isinstance(verdict, TryLater | Refused):
+            turn.retry_after_s = verdict.retry_after_s
+        return verdict
+
+    def _give_up_or_retry(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed, verdict: Verdict) -> None:
+        reason = answer.reason if isinstance(answer, Failed) else Reason.HTTP_ERROR
+        if self._outage.excuses(reason):
+            self._settle(turn, url, Retry(wait_s=0, counted=False))
+        elif isinstance(verdict, TryLater):
+            self._settle(turn, url, Retry(wait_s=verdict.wait_s, counted=verdict.counted))
+        elif isinstance(verdict, Refused):
+            if reason in NOTHING_UNDER_HTTPS and url.depth == 0 and url.url == f"{url.host}/":
+                self._try_under_http(url)
+            self._settle(turn, url, GivenUp(reason=verdict.reason))
+
+    def _try_under_http(self, url: QueuedUrl) -> None:
+        if url.url.startswith("https://") and ":" not in url.host[8:]:
+            plain = identify("http://" + url.url.removeprefix("https://"))
+            self._desk.ledger.note_links([Link(*plain, url.depth, url.rank, seeded=True, via=url.url_hash)])
+
+    def _after_a_bug(self, url: QueuedUrl) -> Outcome:
+        if url.tries < self._manners.pace.max_tries:
+            return Retry(wait_s=retry_wait_s(url.tries, self._manners.pace))
+        return GivenUp(reason=Reason.INTERNAL_ERROR)
+
+    def _settle(self, turn: Turn, url: QueuedUrl, outcome: Outcome) -> None:
+        self._figures.outcome(outcome)
+        self._desk.ledger.note_outcome(turn.site.site, turn.site.epoch, url.url_hash, outcome)
+
+    def _archive(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed) -> None:
+        """Keep an answer that is no page: whoever replays the archive needs redirects and errors too."""
+        if isinstance(answer, Fetched) and self._store.archives and not answer.type_refused:
+            encoded = encode_exchange(answer)
+            row = answer_row(url, turn.site.site, answer, encoded.payload_digest)
+            self._store.keep_answer(row, encoded.archive, encoded.response_offset)
+
+    def _heed_delay(self, site: SiteInHand) -> None:
+        """Keep the longest delay that any host of the site asks for."""
+        site.own_delay_s = max(site.own_delay_s, asked_delay_s(site.hosts.values()))
+        site.delay_s = max(self._manners.pace.delay_s, site.own_delay_s)
