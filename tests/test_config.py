@@ -35,6 +35,7 @@ class Limits:
     warc: bool = True
     data_dir: Path = Path("crawl-data")
     allow_network: tuple[str, ...] = ()
+    retry_waits_s: tuple[float, ...] = field(default=(60.0, 3600.0), metadata={"minimum": 1})
     name: str = "Gossamer"
 
     def __post_init__(self) -> None:
@@ -151,6 +152,11 @@ def test_a_list_in_the_environment_is_separated_by_commas() -> None:
     assert settings["limits"].allow_network == ("10.0.0.0/8", "::1")
 
 
+def test_each_item_of_a_list_has_the_unit_and_the_bounds() -> None:
+    assert settle(retry_waits="30, 2m,1h")["limits"].retry_waits_s == (30, 120, 3600)
+    assert refusal(retry_waits=["1m", 0]) == "--retry-waits must be at least 1, not ['1m', 0]"
+
+
 def test_an_unknown_key_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
     file = toml(tmp_path, "# mine\ndealy = 1\n")
     assert refusal(file) == "dealy (crawl.toml, line 2) is not a setting; did you mean delay?"
@@ -246,6 +252,7 @@ def test_what_is_written_explains_itself() -> None:
         warc=st.booleans(),
         data_dir=st.lists(st.text(min_size=1).filter(lambda part: "~" not in part)).map(lambda parts: Path(*parts)),
         allow_network=st.lists(st.text()).map(tuple),
+        retry_waits_s=st.lists(st.floats(1, 1e300)).map(tuple),
         name=st.text(),
     ),
 )

@@ -184,10 +184,11 @@ def _convert(setting: _Setting, value: object) -> Any:
     """Return the value as its field has it, or raise ValueError with what would have been right."""
     converted = _as_kind(setting.kind, setting.unit, value)
     minimum, maximum = (setting.field.metadata.get(bound) for bound in ("minimum", "maximum"))
-    if minimum is not None and converted < minimum:
-        raise ValueError(f"at least {minimum}")
-    if maximum is not None and converted > maximum:
-        raise ValueError(f"at most {maximum}")
+    for number in converted if isinstance(converted, tuple) else (converted,):
+        if minimum is not None and number < minimum:
+            raise ValueError(f"at least {minimum}")
+        if maximum is not None and number > maximum:
+            raise ValueError(f"at most {maximum}")
     return converted
 
 
