@@ -1,0 +1,143 @@
+"""The process that reads pages: `python -m gossamer.page_process PARENT`, its socket as standard input.
+
+Reads one page after the other until the socket ends, and dies with its worker. What a page may cost is enforced
+by the kernel: a timer of processor time that kills, and a limit on memory that makes allocation fail.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from gossamer.page_process.frames import (
+    BUG,
+    LENGTH_BYTES,
+    Values,
+    failed_reply,
+    pack,
+    page_reply,
+    unpack,
+    unpack_page,
+)
+from gossamer.parse.page import read_page
+from gossamer.records import ParseFailed, Reason
+from gossamer.store.warc import encode_exchange
+
+_READ_AHEAD_BYTES: Final = 1 << 18
+_PAGES_BETWEEN_CHECKS: Final = 500
+_PR_SET_PDEATHSIG: Final = 1
+_STATM: Final = Path("/proc/self/statm")
+
+
+class Reader:
+    """Turns frames that hold pages into frames that hold replies."""
+
+    def __init__(self, *, deadline_s: float, memory_bytes: int, max_bytes: int, agent: str) -> None:
+        self._deadline_s = deadline_s
+        self._memory_bytes = memory_bytes
+        self._max_bytes = max_bytes
+        self._agent = agent
+        self._pages = 0
+        self._baseline_bytes = _data_bytes()
+        self.retiring = False  # this process should be replaced by a fresh one
+        _, hard_bytes = resource.getrlimit(resource.RLIMIT_DATA)
+        limit_bytes = self._baseline_bytes + memory_bytes
+        if hard_bytes != resource.RLIM_INFINITY:
+            limit_bytes = min(limit_bytes, hard_bytes)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, hard_bytes))
+
+    def reply(self, payload: bytes) -> bytes:
+        """Read one page within its deadline; if that passes, the kernel ends this process by SIGPROF."""
+        self._tidy()
+        signal.setitimer(signal.ITIMER_PROF, self._deadline_s)
+        try:
+            return pack((self.retiring, *self._read(payload)))
+        except MemoryError:
+            pass  # not in here: the exception still holds on to all that was read
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        self.retiring = True
+        detail = f"took more than {self._memory_bytes / 1e6:.0f} MB of memory"
+        return pack((True, *failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail))))
+
+    def _read(self, payload: bytes) -> Values:
+        try:
+            fetched, archive = unpack_page(payload)
+            content = read_page(fetched, agent=self._agent, max_bytes=self._max_bytes)
+            if isinstance(content, ParseFailed):
+                return failed_reply(content)
+            if content.noindex:  # that it was fetched may be recorded, but nothing of what it says
+                return page_reply(content._replace(title="", text=""), None)
+            return page_reply(content, encode_exchange(fetched) if archive else None)
+        except MemoryError:
+            raise
+        except Exception:
+            return (BUG, traceback.format_exc())
+
+    def _tidy(self) -> None:
+        """Collect garbage now and then, in place of Python's own rhythm, and see whether memory has grown."""
+        self._pages += 1
+        if self._pages % _PAGES_BETWEEN_CHECKS == 0:
+            gc.collect()
+            self.retiring = _data_bytes() - self._baseline_bytes > self._memory_bytes // 2
+
+
+def main() -> None:
+    """Read pages until the socket ends, or it is time for a successor."""
+    _obey_only_the_worker(int(sys.argv[1]))
+    worker = socket.socket(fileno=sys.stdin.fileno())
+    frames = open(worker.fileno(), "rb", buffering=_READ_AHEAD_BYTES, closefd=False)  # noqa: SIM115
+    with suppress(BrokenPipeError, ConnectionResetError):  # the worker is gone
+        deadline_s, memory_bytes, max_bytes, agent = unpack(_next_frame(frames))
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        reader = Reader(deadline_s=deadline_s, memory_bytes=memory_bytes, max_bytes=max_bytes, agent=agent)
+        worker.sendall(pack(()))
+        while not reader.retiring:
+            worker.sendall(reader.reply(_next_frame(frames)))
+    os._exit(0)  # nothing is left to tidy up, and a successor waits
+
+
+def _obey_only_the_worker(worker: int) -> None:
+    """Die with the worker, and not before: Ctrl-C goes to the whole group, but pages are still to be read."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != worker:  # it died before the kernel was told
+        sys.exit(0)
+
+
+def _next_frame(frames: BinaryIO) -> bytes:
+    """Return the next frame's payload; raises ConnectionResetError if there will be none."""
+    length = frames.read(LENGTH_BYTES)
+    size = int.from_bytes(length, "little")
+    payload = frames.read(size)
+    if len(length) < LENGTH_BYTES or len(payload) < size:
+        raise ConnectionResetError
+    return payload
+
+
+def _data_bytes() -> int:
+    """Return what counts against the limit on memory; 0 where the kernel does not tell."""
+    try:
+        pages = int(_STATM.read_bytes().split()[5])
+    except OSError:
+        return 0
+    return pages * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    main()

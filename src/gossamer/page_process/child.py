@@ -1,0 +1,144 @@
+"""One page process as its worker sees it: started, spoken to without ever waiting, and buried."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from gossamer.page_process.frames import LENGTH_BYTES, Values, unpack
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+_BUFFER_BYTES: Final = 1 << 18
+_MAX_FRAME_BYTES: Final = 1 << 30  # nothing sound is so long
+
+# Keep freed memory instead of giving it back and asking for it again with every page (5 % less time for large ones).
+_MALLOC: Final = {"MALLOC_MMAP_THRESHOLD_": str(8 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
+
+
+class Child:
+    """A process and the socket to it. Used once: its successor is a new object, so that no late event concerns it."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        on_frame: Callable[[Child, Values], None],
+        on_end: Callable[[Child, int], None],
+    ) -> None:
+        """Start a process; raises OSError if that cannot be done. Its end is reported with its exit status."""
+        self.ready = False  # it has said hello
+        self.retiring = False  # it has said that it will go
+        self._loop = loop
+        self._on_frame = on_frame
+        self._on_end = on_end
+        self._unsent: deque[memoryview] = deque()
+        self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self._filled = 0
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._process = _spawn(theirs)
+            except OSError:
+                self._socket.close()
+                raise
+        self.pid = self._process.pid
+        self._socket.setblocking(False)
+        loop.add_reader(self._socket.fileno(), self._receive)
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame, now or as soon as there is room; to a dead process it is lost, which its end will tell."""
+        self._unsent.append(memoryview(frame))
+        if len(self._unsent) == 1 and not self._flush():
+            self._loop.add_writer(self._socket.fileno(), self._flush_more)
+
+    def kill(self) -> None:
+        """Kill the process; its end is reported as any other."""
+        self._process.kill()
+
+    def bury(self) -> int:
+        """Kill the process if it lives, wait for it, and return its exit status. Nothing more is reported."""
+        self._loop.remove_reader(self._socket.fileno())
+        self._loop.remove_writer(self._socket.fileno())
+        self._socket.close()
+        self._process.kill()
+        return self._process.wait()
+
+    def _flush_more(self) -> None:
+        if self._flush():
+            self._loop.remove_writer(self._socket.fileno())
+
+    def _flush(self) -> bool:
+        """Send what the socket takes; tell whether that was everything."""
+        while self._unsent:
+            try:
+                sent = self._socket.send(self._unsent[0])
+            except BlockingIOError:
+                return False
+            except OSError:  # it is gone; what it still had to say can be read all the same
+                self._unsent.clear()
+                return True
+            if sent == len(self._unsent[0]):
+                self._unsent.popleft()
+            else:
+                self._unsent[0] = self._unsent[0][sent:]
+        return True
+
+    def _receive(self) -> None:
+        try:
+            got = self._socket.recv_into(self._buffer[self._filled :])
+        except BlockingIOError:
+            return
+        except OSError:  # it died with something unread, which the kernel calls a reset
+            got = 0
+        self._filled += got
+        if not got or not self._deliver():
+            self._on_end(self, self.bury())
+
+    def _deliver(self) -> bool:
+        """Pass on the frames that are complete; tell whether they are sound."""
+        start = 0
+        while self._filled - start >= LENGTH_BYTES:
+            size = int.from_bytes(self._buffer[start : start + LENGTH_BYTES], "little")
+            end = start + LENGTH_BYTES + size
+            if size > _MAX_FRAME_BYTES:
+                return False
+            if end > self._filled:
+                self._make_room(start, end - start)
+                return True
+            try:
+                values = unpack(self._buffer[start + LENGTH_BYTES : end])
+            except ValueError:
+                return False
+            start = end
+            self._on_frame(self, values)
+        self._make_room(start, _BUFFER_BYTES)
+        return True
+
+    def _make_room(self, start: int, needed_bytes: int) -> None:
+        """Move what is left from `start` to the front of a buffer that holds at least `needed_bytes`."""
+        rest = self._buffer[start : self._filled]
+        self._filled = len(rest)
+        size_bytes = max(needed_bytes, _BUFFER_BYTES)
+        if size_bytes != len(self._buffer):
+            larger = memoryview(bytearray(size_bytes))
+            larger[: len(rest)] = rest
+            self._buffer = larger
+        elif start:
+            self._buffer[: len(rest)] = rest
+
+
+def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """Start the process with this end of the socket as its only descriptor beside standard error."""
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
+    return subprocess.Popen(  # noqa: S603
+        [sys.executable, "-P", "-m", "gossamer.page_process", str(os.getpid())],
+        stdin=theirs.fileno(),
+        stdout=subprocess.DEVNULL,
+        env={**_MALLOC, **os.environ, "PYTHONPATH": path},
+    )

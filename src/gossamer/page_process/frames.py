@@ -1,0 +1,111 @@
+"""What a worker and its page process say to each other: tuples of plain values, each behind its length.
+
+`marshal` is the fastest way to pass such tuples, and safe between two processes of one Python.
+
+    worker                                  page process
+    settings, once                     ->
+                                       <-   hello: ready
+    a page                             ->
+                                       <-   its reply; the replies keep the order of the pages
+"""
+
+from __future__ import annotations
+
+import marshal
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from gossamer.records import Fetched, ParsedPage, ParseFailed, Reason, Truncation
+from gossamer.urls import Url
+
+if TYPE_CHECKING:
+    from gossamer.parse.page import Content
+    from gossamer.store.warc import EncodedExchange
+
+LENGTH_BYTES: Final = 4
+PAGE: Final = 0  # kinds of reply: the page
+FAILED: Final = 1  # it cannot be read
+BUG: Final = 2  # we cannot read it
+
+_LINKS: Final = ParsedPage.__slots__.index("links")
+_FORMAT: Final = 2  # of marshal: later ones look for repeated values, which costs more than it saves here
+
+Values = tuple[Any, ...]
+
+
+def pack(values: Values) -> bytes:
+    """Return values as a frame."""
+    payload = marshal.dumps(values, _FORMAT)
+    return len(payload).to_bytes(LENGTH_BYTES, "little") + payload
+
+
+def unpack(payload: bytes | memoryview) -> Values:
+    """Return the values of a frame, without its length; raises ValueError if it holds none."""
+    try:
+        values = marshal.loads(payload)  # noqa: S302  (from our own process)
+    except (EOFError, TypeError) as error:
+        raise ValueError("not a frame") from error
+    return cast("Values", values)
+
+
+def pack_page(fetched: Fetched, *, archive: bool) -> bytes:
+    """Return a page to be read, and whether to make an archive record of it."""
+    return pack(
+        (
+            archive,
+            fetched.url,
+            fetched.status,
+            fetched.head,
+            fetched.body,
+            fetched.truncated and fetched.truncated.value,
+            fetched.type_refused,
+            fetched.address,
+            fetched.request_head,
+            fetched.started_at,
+            fetched.duration_s,
+        )
+    )
+
+
+def unpack_page(payload: bytes) -> tuple[Fetched, bool]:
+    """Return what `pack_page` packed."""
+    archive, url, status, head, body, cut, type_refused, address, request_head, started_at, duration_s = unpack(payload)
+    fetched = Fetched(
+        url=url,
+        status=status,
+        head=head,
+        body=body,
+        truncated=cut and Truncation(cut),
+        type_refused=type_refused,
+        address=address,
+        request_head=request_head,
+        started_at=started_at,
+        duration_s=duration_s,
+    )
+    return fetched, archive
+
+
+def page_reply(content: Content, exchange: EncodedExchange | None) -> Values:
+    """Return the reply for a page that was read."""
+    links = [part for link in content.links for part in link]  # named tuples cannot be marshalled
+    found = (PAGE, *content[:_LINKS], links, *content[_LINKS + 1 :])
+    if exchange is None:
+        return (*found, b"", 0, "")
+    return (*found, exchange.archive, exchange.response_offset, exchange.payload_digest)
+
+
+def failed_reply(failed: ParseFailed) -> Values:
+    """Return the reply for a page that could not be read."""
+    return (FAILED, failed.reason.value, failed.detail)
+
+
+def result_of(reply: Values) -> ParsedPage | ParseFailed:
+    """Return what became of a page; raises RuntimeError with the traceback if it was a bug."""
+    kind, *found = reply
+    if kind == PAGE:
+        values = dict(zip(ParsedPage.__slots__, found, strict=True))
+        parts = iter(values["links"])
+        values["links"] = [*map(Url, parts, parts, parts, parts)]
+        return ParsedPage(**values)
+    if kind == FAILED:
+        return ParseFailed(reason=Reason(found[0]), detail=found[1])
+    raise RuntimeError(f"the page process failed:\n{found[0]}")

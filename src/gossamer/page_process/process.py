@@ -1,0 +1,197 @@
+"""Reads pages in a process of their own, and replaces it when a page was too much for it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from gossamer.page_process.child import Child
+from gossamer.page_process.frames import Values, pack, pack_page, result_of
+from gossamer.records import ParsedPage, ParseFailed, Reason
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from gossamer.page_process.settings import PageSettings
+    from gossamer.records import Fetched
+
+PAGES_IN_PIPE: Final = 4  # enough that neither side waits for the other
+MAX_DEATHS: Final = 2  # a page in whose hands so many processes died of unknown causes is to blame
+MAX_FAILED_STARTS: Final = 3
+# The deadline counts processor time. So much wall time without an answer means that the process does not run at all,
+# say because somebody stopped it; on a machine that is merely busy no page waits so long.
+STUCK_S: Final = 60.0
+
+_CRASHES: Final = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE}
+
+Result = ParsedPage | ParseFailed
+
+
+class _Job:
+    """A page on its way."""
+
+    __slots__ = ("archive", "deaths", "fetched", "future")
+
+    def __init__(self, fetched: Fetched, archive: bool, future: asyncio.Future[Result]) -> None:
+        self.fetched = fetched
+        self.archive = archive
+        self.future = future
+        self.deaths = 0
+
+    def settle(self, result: Result) -> None:
+        if not self.future.done():  # whoever asked may have gone
+            self.future.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class PageProcess:
+    """A page process that is always there, whatever the pages do to it.
+
+    Up to `PAGES_IN_PIPE` pages are with the process, which reads them in order; the others wait here. When it dies,
+    the first of those it had was in its hands: that page is blamed, the ones behind it go to its successor.
+    """
+
+    def __init__(self, settings: PageSettings, *, agent: str, stuck_s: float = STUCK_S) -> None:
+        self._settings = settings
+        self._agent = agent  # the name by which pages may address us
+        self._stuck_s = stuck_s
+        self._waiting: deque[_Job] = deque()
+        self._in_pipe: deque[_Job] = deque()
+        self._child: Child | None = None
+        self._failed_starts = 0
+        self._closed = False
+        self._heard_s = 0.0  # loop time at which the process last gave a sign of life, or was first given a page
+        self._watch: asyncio.TimerHandle | None = None
+        self.replaced = 0  # how often the process had to be replaced
+
+    @property
+    def pid(self) -> int | None:
+        """The process that reads pages now; None while there is none."""
+        return None if self._child is None else self._child.pid
+
+    @property
+    def pending(self) -> int:
+        """How many pages are waiting or being read."""
+        return len(self._waiting) + len(self._in_pipe)
+
+    async def __aenter__(self) -> PageProcess:
+        self._loop = asyncio.get_running_loop()
+        self._start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the process; pages not yet read come back as cancelled."""
+        self._closed = True
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._child is not None:
+            self._child.bury()
+            self._child = None
+        for job in (*self._in_pipe, *self._waiting):
+            job.settle(ParseFailed(reason=Reason.CANCELLED))
+        self._in_pipe.clear()
+        self._waiting.clear()
+
+    async def read(self, fetched: Fetched, *, archive: bool) -> ParsedPage | ParseFailed:
+        """Read a page, and make its archive record if asked to.
+
+        Nothing of the text of a `noindex` page comes back, and no record. Raises RuntimeError for a bug of ours,
+        or if the process cannot be started.
+        """
+        if self._closed:
+            return ParseFailed(reason=Reason.CANCELLED)
+        if not self.pending:
+            self._heard_s = self._loop.time()
+        job = _Job(fetched, archive, self._loop.create_future())
+        self._waiting.append(job)
+        if self._child is None:
+            self._start()
+        self._fill_pipe()
+        if self._watch is None:
+            self._look()
+        return await job.future
+
+    def _start(self) -> None:
+        self._heard_s = self._loop.time()
+        try:
+            self._child = Child(self._loop, self._hear, self._mourn)
+        except OSError as error:
+            self._give_up(f"the page process cannot be started: {error}")
+            return
+        settings = self._settings
+        self._child.send(
+            pack((settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes, self._agent))
+        )
+
+    def _fill_pipe(self) -> None:
+        child = self._child
+        if child is None or not child.ready or child.retiring:
+            return
+        while self._waiting and len(self._in_pipe) < PAGES_IN_PIPE:
+            job = self._waiting.popleft()
+            if not job.future.done():
+                self._in_pipe.append(job)
+                child.send(pack_page(job.fetched, archive=job.archive))
+
+    def _hear(self, child: Child, values: Values) -> None:
+        self._heard_s = self._loop.time()
+        if not values:
+            child.ready = True
+            self._failed_starts = 0
+        else:
+            child.retiring = values[0]
+            job = self._in_pipe.popleft()
+            try:
+                job.settle(result_of(values[1:]))
+            except Exception as bug:  # it belongs to whoever waits for the page
+                job.fail(bug)
+        self._fill_pipe()
+
+    def _mourn(self, child: Child, status: int) -> None:
+        """Blame whom there is to blame, and start again."""
+        self._child = None
+        if not child.ready:
+            self._failed_starts += 1
+            if self._failed_starts == MAX_FAILED_STARTS:
+                self._give_up(f"the page process ends with status {status} before it is ready")
+                return
+        elif self._in_pipe and not child.retiring:
+            self._blame(self._in_pipe[0], status)
+        while self._in_pipe:
+            self._waiting.appendleft(self._in_pipe.pop())
+        self.replaced += 1
+        self._start()
+
+    def _blame(self, job: _Job, status: int) -> None:
+        job.deaths += 1
+        if status == -signal.SIGPROF:
+            detail = f"took more than {self._settings.parse_deadline_s:g} s of processor time"
+            job.settle(ParseFailed(reason=Reason.PARSE_DEADLINE, detail=detail))
+        elif status in _CRASHES or job.deaths == MAX_DEATHS:
+            detail = f"the page process ended with status {status}"
+            job.settle(ParseFailed(reason=Reason.PARSE_CRASHED, detail=detail))
+
+    def _look(self) -> None:
+        """Kill a process that has been silent for too long; while there are pages, look again when it may have been."""
+        self._watch = None
+        if not self.pending:
+            return
+        left_s = self._heard_s + self._stuck_s - self._loop.time()
+        if left_s <= 0 and self._child is not None:
+            self._child.kill()
+        self._watch = self._loop.call_later(left_s if left_s > 0 else self._stuck_s, self._look)
+
+    def _give_up(self, why: str) -> None:
+        """Fail every page; the next one that comes starts a process again."""
+        self._failed_starts = 0
+        for job in (*self._in_pipe, *self._waiting):
+            job.fail(RuntimeError(why))
+        self._in_pipe.clear()
+        self._waiting.clear()

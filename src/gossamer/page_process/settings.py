@@ -1,0 +1,23 @@
+"""What the operator may set about reading pages, with the defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageSettings:
+    """What one page may cost."""
+
+    parse_deadline_s: float = field(
+        default=1.0,
+        metadata={"help": "processor time that reading one page may take; then the page is given up", "minimum": 0.01},
+    )
+    parse_memory_bytes: int = field(
+        default=512_000_000,
+        metadata={"help": "memory that reading one page may take; then the page is given up", "minimum": 16_000_000},
+    )
+    max_inflated_bytes: int = field(
+        default=8_000_000,
+        metadata={"help": "of a page without its content encoding so much is read, the rest is left out", "minimum": 1},
+    )
