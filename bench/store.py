@@ -114,10 +114,13 @@ def run(size: int, *, encoded: bool, count: int, folder: Path) -> None:
     made = samples(size, encoded=encoded)
     print(f"{size // 1000} KB, {'gzip-encoded' if encoded else 'plain'}: {len(made[0].fetched.body):,} bytes sent, "
           f"{len(made[0].text):,} characters of text")  # fmt: skip
+    encoded_samples = [encode_exchange(sample.fetched) for sample in made]
     with timed("encode", count):
-        exchanges = [encode_exchange(made[number % DISTINCT_PAGES].fetched) for number in range(count)]
+        for number in range(count):
+            encode_exchange(made[number % DISTINCT_PAGES].fetched)
+    exchanges = [encoded_samples[number % DISTINCT_PAGES] for number in range(count)]
     ready = [rows(made[number % DISTINCT_PAGES], exchanges[number].payload_digest) for number in range(count)]
-    # Fresh strings, as a crawl has them: writing one makes Python keep its UTF-8 form, too.
+    # Fresh strings, as a crawl has them: Python keeps the UTF-8 form of one that was written.
     ready = [(page._replace(text=page.text[:-1] + "\u2026"), request) for page, request in ready]
     store = Store(folder, "w0", StoreSettings(part_size_bytes=1 << 40), operator="a@b.test", user_agent="Gossamer/0.1")
     longest_s = 0.0
