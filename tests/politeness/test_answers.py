@@ -171,6 +171,13 @@ def test_a_lasting_failure_is_given_up_at_once_with_its_own_reason(reason: Reaso
     assert not shows_trouble(failed(reason))
 
 
+@pytest.mark.parametrize("answer", [fetched(503), failed(Reason.TIMEOUT)])
+def test_a_failure_of_theirs_burns_a_try(answer: Fetched | Failed) -> None:
+    verdict = judge(answer)
+    assert isinstance(verdict, TryLater)
+    assert verdict.counted
+
+
 def test_what_we_cancelled_ourselves_goes_back_at_once_and_burns_no_try() -> None:
     for tries in (0, 3, 100):
         assert judge(failed(Reason.CANCELLED), tries) == TryLater(wait_s=0.0, counted=False)

@@ -49,6 +49,13 @@ def test_all_headers_of_a_name_come_in_order() -> None:
     assert headers_all(HEAD, "X-Missing") == []
 
 
+@pytest.mark.parametrize("indent", [b" ", b"\t", b" \t "])
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n"])
+def test_a_line_that_is_indented_continues_the_one_before(indent: bytes, newline: bytes) -> None:
+    head = newline.join([b"HTTP/1.1 200 OK", b"Location:", indent + b"/x", b"Server: y", b"", b""])
+    assert header(head, "Location") == "/x"
+
+
 def test_lines_may_end_without_a_carriage_return() -> None:
     head = HEAD.replace(b"\r", b"")
     assert header(head, "Content-Type") == "text/html"

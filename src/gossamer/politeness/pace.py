@@ -12,7 +12,7 @@ MAX_RETRY_AFTER_S = DAY_S  # nobody keeps a crawler away for longer by one heade
 
 # A site that fails over and over gets twice the wait with each further failure, within these bounds.
 PATIENT_FAILURES = 2  # so many in a row are just the web
-MAX_BACK_OFF_FACTOR = 64
+MAX_DOUBLINGS = 6
 MAX_BACK_OFF_S = 3_600.0
 LEAST_BACK_OFF_S = 1.0  # what is doubled where there is hardly a delay
 
@@ -69,8 +69,7 @@ def _back_off_s(pace_s: float, failures: int) -> float:
     doublings = failures - PATIENT_FAILURES
     if doublings <= 0:
         return 0.0
-    factor = MAX_BACK_OFF_FACTOR if doublings > MAX_BACK_OFF_FACTOR else min(2**doublings, MAX_BACK_OFF_FACTOR)
-    return min(factor * max(pace_s, LEAST_BACK_OFF_S), MAX_BACK_OFF_S)
+    return min(max(pace_s, LEAST_BACK_OFF_S) * 2.0 ** min(doublings, MAX_DOUBLINGS), MAX_BACK_OFF_S)
 
 
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?", re.ASCII)
