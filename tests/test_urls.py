@@ -15,7 +15,6 @@ from gossamer.urls import (
     SUFFIX_LIST_VERSION,
     Refusal,
     Url,
-    hash_site,
     hash_url,
     host_of,
     identify,
@@ -286,14 +285,8 @@ def test_a_host_is_scheme_name_and_port(url: str, host: str, name: str) -> None:
 
 def test_hashes_are_the_same_on_every_machine_for_ever() -> None:
     assert hash_url("https://example.org/").hex() == "9db2570db118aad0d5065686b5f20b16"
-    assert hash_site("example.org") == 4_627_260_942_063_550_277
     assert NORMALISER_VERSION == "1"  # another spelling or hash above is another version
     assert SUFFIX_LIST_VERSION
-
-
-@given(st.text())
-def test_a_site_fits_into_a_signed_64_bit_column(site: str) -> None:
-    assert -(2**63) <= hash_site(site) < 2**63
 
 
 # Text made of the pieces that URLs are made of, so that most of it nearly is one.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import ada_url
 from publicsuffixlist import PublicSuffixList
-from xxhash import xxh3_64_intdigest, xxh3_128_digest
+from xxhash import xxh3_128_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -99,12 +99,6 @@ def tidy_escapes(text: str) -> str:
 def hash_url(url: str) -> bytes:
     """Return the 128-bit identity of a normalised URL."""
     return xxh3_128_digest(url.encode())
-
-
-def hash_site(site: str) -> int:
-    """Return the 64-bit (signed) key of a site: narrow in every table, and the same on every machine."""
-    digest = xxh3_64_intdigest(site.encode())
-    return digest - (1 << 64) if digest >> 63 else digest
 
 
 def host_of(url: str) -> str:

@@ -1,6 +1,6 @@
 -- The frontier as of its first version. Times (…_at, not_before, blocked_until) are milliseconds of the crawl
 -- clock; nothing here is ever compared with wall time except what a host row says about robots expiry.
--- There is no shard column: one file is one shard (docs/decisions/0002).
+-- There is no shard column: one file is one shard (docs/decisions/0001).
 
 -- One row: the crawl's terms, its clock and its counters. Writers are serialised, so counters cost nothing.
 CREATE TABLE crawl (
@@ -25,7 +25,7 @@ CREATE TABLE crawl (
 );
 
 -- Hot and narrow: one row per registrable domain or address. Numbered by arrival, not by a hash, so that what
--- belongs to new sites is appended to every tree: a million seeds load four times as fast (docs/decisions/0002).
+-- belongs to new sites is appended to every tree: a million seeds load four times as fast (docs/decisions/0001).
 CREATE TABLE site (
     site_id   INTEGER PRIMARY KEY,
     name      TEXT    NOT NULL UNIQUE,
