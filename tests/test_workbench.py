@@ -19,12 +19,16 @@ def queued(url: str, host: str) -> QueuedUrl:
     return QueuedUrl(url, url.encode()[-16:], host, 1, 0, 0, 0, 0)
 
 
-def claim(site: str, urls: int = 1, *, epoch: int = 1, rules: str = "") -> Claim:
+def claim(
+    site: str, urls: int = 1, *, epoch: int = 1, rules: str = "", own_delay_s: float = 0.0, failures: int = 0
+) -> Claim:
     host = f"https://{site}"
     return Claim(
         site=site,
         epoch=epoch,
         delay_s=70.0,
+        own_delay_s=own_delay_s,
+        failures=failures,
         seeded=True,
         urls=tuple(queued(f"{host}/{number}", host) for number in range(urls)),
         hosts={host: HostState(host=host, rules=rules)} if rules else {},
@@ -56,13 +60,13 @@ def test_an_empty_workbench_has_nothing_to_do() -> None:
 
 def test_a_claimed_site_is_due_at_once_with_all_that_came_with_it() -> None:
     bench = workbench()
-    bench.take_in(claim("a.test", 3, epoch=7, rules="User-agent: *"), 5.0)
+    bench.take_in(claim("a.test", 3, epoch=7, rules="User-agent: *", own_delay_s=9.0, failures=2), 5.0)
     assert bench.until_due(5.0) == 0.0
     site = begin(bench, 5.0)
     assert (site.site, site.epoch, site.delay_s, site.seeded) == ("a.test", 7, 70.0, True)
     assert [url.url for url in site.urls] == ["https://a.test/0", "https://a.test/1", "https://a.test/2"]
     assert site.hosts == {"https://a.test": HostState(host="https://a.test", rules="User-agent: *")}
-    assert (site.failures, site.own_delay_s) == (0, 0.0)
+    assert (site.failures, site.own_delay_s, site.due_s) == (2, 9.0, 5.0)
 
 
 def test_a_busy_site_gets_no_second_turn() -> None:
@@ -193,8 +197,10 @@ def test_a_site_that_was_lost_and_claimed_anew_waits_for_the_old_turn_to_end() -
     bench.take_in(claim("a.test", 5, epoch=2), 10.0)
     assert bench.next_turn(100.0) is None
     assert bench.until_due(100.0) is None
-    assert [site.epoch for site in bench.idle_sites()] == [2]
+    assert bench.held() == {"a.test": 2}
+    assert bench.idle_sites() == []  # when it may be asked is not known yet
     assert not bench.finish(old, 170.0)
+    assert [(site.epoch, site.due_s) for site in bench.idle_sites()] == [(2, 170.0)]
     assert bench.next_turn(169.0) is None
     assert begin(bench, 170.0).epoch == 2
 
@@ -525,7 +531,9 @@ class WorkbenchAgainstModel(RuleBasedStateMachine):
         assert self.bench.held() == {entry.name: entry.epoch for entry in entries}
         assert self.bench.busy == sum(entry.busy for entry in entries)
         assert self.bench.urls == sum(entry.urls for entry in entries)
-        assert {site.site for site in self.bench.idle_sites()} == {entry.name for entry in entries if not entry.busy}
+        assert {(site.site, site.due_s) for site in self.bench.idle_sites()} == {
+            (entry.name, entry.due_s) for entry in self.model.waiting()
+        }
         assert self.bench.until_due(self.now_s) == self.model.until_due(self.now_s)
         due = sum(entry.due_s <= self.now_s for entry in self.model.waiting())
         assert self.bench.wants(self.now_s) == 2 * LEAST_STOCK_SITES - due

@@ -119,8 +119,8 @@ class Workbench:
         return {name: site.epoch for name, site in self._sites.items()}
 
     def idle_sites(self) -> list[SiteInHand]:
-        """Return the sites in hand that have no turn under way."""
-        return [site for site in self._sites.values() if not site.is_busy]
+        """Return the sites in hand that have no turn under way, nor wait for that of a former claim to end."""
+        return [site for site in self._sites.values() if site.ticket]
 
     def take_in(self, claim: Claim, now_s: float) -> None:
         """Take a claimed site in hand; it is due now. A former claim of the same site is void."""
