@@ -196,9 +196,11 @@ class Desk:
             if self._unsure:
                 lost = self._frontier.reconcile(held)
                 self._unsure = False
-            if page:
+            if page and not page.is_handed_in:
                 lost += self._frontier.complete(page.batch(self._clock())).lost
-            claimed = self._frontier.claim(wanted) if wanted and not self._disk_is_low() else None
+                page.is_handed_in = True
+            is_low = self._disk_is_low()
+            claimed = self._frontier.claim(wanted) if wanted and not is_low else None
         except FrontierError:
             self._unsure = True
             raise

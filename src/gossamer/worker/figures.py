@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gossamer import metrics
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from gossamer.workbench import Workbench
 
 LAG_PERIOD_S = 0.1
+
+
+# Looking a label up costs more than counting by it; there are few.
+_requests = lru_cache(maxsize=None)(metrics.REQUESTS_TOTAL.labels)
+_outcomes = lru_cache(maxsize=None)(metrics.FRONTIER_OUTCOMES_TOTAL.labels)
 
 
 class Figures:
@@ -28,7 +34,7 @@ class Figures:
         """Count a request."""
         self._counts["requests"] += 1
         self._counts["bytes"] += row.bytes
-        metrics.REQUESTS_TOTAL.labels(row.kind, row.reason or f"{row.status // 100}xx").inc()
+        _requests(row.kind, row.reason or f"{row.status // 100}xx").inc()
         metrics.BODY_BYTES_TOTAL.inc(row.bytes)
 
     def outcome(self, outcome: Outcome) -> None:
@@ -41,7 +47,7 @@ class Figures:
             assert isinstance(outcome, Retry)
             name = "retries"
         self._counts[name] += 1
-        metrics.FRONTIER_OUTCOMES_TOTAL.labels(name).inc()
+        _outcomes(name).inc()
 
     def in_hand(self, bench: Workbench, turns: int, in_outage: bool) -> None:
         """Note what is in hand."""

@@ -37,6 +37,7 @@ class Page:
     """One page of the ledger: everything noted between two batches, and who waits for it to be committed."""
 
     def __init__(self) -> None:
+        self.is_handed_in = False
         self.links: list[Link] = []
         self.reports: dict[tuple[str, int], _Report] = {}
         self.committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -259,8 +259,8 @@ class Worker:
         """Let some time pass between two requests of one turn."""
         if turn.ended_s is not None:
             due_s = turn.ended_s + step_gap_s(self._manners.pace, turn.site.delay_s)
-            while (wait_s := due_s - self._clock()) > 0:
-                await asyncio.sleep(wait_s)  # noqa: ASYNC110 - the loop's clock may be coarser than ours: never early
+            while (wait_s := due_s - self._clock()) > 0:  # noqa: ASYNC110 - a coarse loop clock may end it early
+                await asyncio.sleep(wait_s)
 
     async def _request(self, turn: Turn, url: str, kind: RequestKind, *, tries: int = 0) -> Fetched | Failed:
         """Make one request and write it down."""
