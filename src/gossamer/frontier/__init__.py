@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from gossamer.records import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from gossamer.records import (
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Gone,
         Link,
         Orders,
+        Reason,
         SiteState,
         Stats,
         UrlState,
@@ -130,6 +131,19 @@ class Frontier(Protocol):
 
     def drained(self) -> bool:
         """Tell whether, in one snapshot, no URL is left to settle: nothing queued, deferred or in hand."""
+
+    def settled(self) -> Iterator[tuple[str, bytes, Reason | None]]:
+        """Yield site, hash and reason (None: done) of every URL that was settled when this began.
+
+        Many short reads, so that a crawl goes on meanwhile; what is settled during the walk may come or not.
+        """
+
+    def audit(self) -> list[str]:
+        """Return what contradicts itself in here, a sentence each; nothing if every accepted URL will be settled.
+
+        Counters agree with what they count; what is not settled is queued; a site with queued URLs is found by
+        claims. Many short reads, exact also while a crawl goes on.
+        """
 
 
 def urls_per_claim(delay_s: float) -> int:

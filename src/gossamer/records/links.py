@@ -238,6 +238,7 @@ class Stats:
     known: int  # accepted URLs
     queued: int  # of those not settled, in hand included
     done: int
+    pages: int  # of those done, what was kept as a page: a redirect, say, was not
     given_up: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
     pages_left: int | None = None  # of the page limit, less what is in hand; None: no limit
     wait_s: float | None = None  # until the next site is due; None: nothing waits

@@ -14,6 +14,7 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite.adding import add_links, within_scope
+from gossamer.frontier.sqlite.auditing import audit, walk_settled
 from gossamer.frontier.sqlite.claiming import claim_due, until_claimable, until_ready
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
 from gossamer.frontier.sqlite.database import SQL, Database, Transaction
@@ -253,6 +254,7 @@ class SqliteFrontier:
                 known=tx.known,
                 queued=tx.known - tx.done - tx.given_up,
                 done=tx.done,
+                pages=tx.pages,
                 given_up=MappingProxyType(given_up),
                 pages_left=tx.pages_left,
                 wait_s=until_ready(tx),
@@ -261,3 +263,9 @@ class SqliteFrontier:
     def drained(self) -> bool:
         (unsettled,) = self._execute(SQL["any_unsettled"]).fetchone()
         return not unsettled
+
+    def settled(self) -> Iterator[tuple[str, bytes, Reason | None]]:
+        return walk_settled(self._database.connection)
+
+    def audit(self) -> list[str]:
+        return audit(self._database.connection)

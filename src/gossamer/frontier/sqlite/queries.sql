@@ -244,3 +244,36 @@ SELECT count(*) FROM site WHERE owner IS NOT NULL
 -- The two partial indexes hold every site with something to settle, excluded ones apart.
 SELECT EXISTS (SELECT 1 FROM site WHERE owner IS NULL AND has_work = 1 AND excluded = 0)
     OR EXISTS (SELECT 1 FROM site WHERE owner IS NOT NULL)
+
+-- ---------------------------------------------------------------- audit
+
+-- name: walk_seen
+-- One step of a walk over all accepted URLs, by key: rows that others add or settle meanwhile do not disturb it.
+-- It reads settled and unsettled rows alike, since a search for settled ones could take long to find the next.
+SELECT seen.site_id, seen.url_hash, seen.outcome, site.name, queue.seq AS queued
+FROM seen LEFT JOIN site USING (site_id) LEFT JOIN queue USING (seq)
+WHERE (seen.site_id, seen.url_hash) > (:site_id, :url_hash)
+ORDER BY seen.site_id, seen.url_hash LIMIT :rows
+
+-- name: audit_queue
+-- The arrival number is what ties a queued row to its accepted URL.
+SELECT queue.seq, queue.url, seen.seq AS known_as, seen.outcome
+FROM queue LEFT JOIN seen USING (site_id, url_hash)
+WHERE queue.seq > :after ORDER BY queue.seq LIMIT :rows
+
+-- name: audit_sites
+-- A free site is due no later than its pace and its first eligible URL allow, or at the next claim if an earlier
+-- one had more to move than fits into a transaction. That it has work while nothing is queued is no contradiction:
+-- a late completion settled the last URL, and the next claim puts the site to rest.
+SELECT site_id, name, owner, has_work, in_hand,
+       EXISTS (SELECT 1 FROM queue WHERE queue.site_id = site.site_id) AS has_queued,
+       owner IS NULL AND has_work = 1 AND ready_at > max(
+           paced_at, (SELECT clock_ms + 1 FROM crawl),
+           coalesce((SELECT not_before FROM queue WHERE queue.site_id = site.site_id ORDER BY not_before LIMIT 1),
+                    ready_at)) AS sleeps_too_long,
+       owner IS NOT NULL AND owner NOT IN (SELECT worker FROM worker) AS owner_unknown,
+       excluded <> (name IN (SELECT site FROM exclusion)) AS exclusion_differs
+FROM site WHERE site_id > :after ORDER BY site_id LIMIT :rows
+
+-- name: audit_counters
+SELECT known, done, given_up, sites, sites_with_work, in_hand FROM crawl

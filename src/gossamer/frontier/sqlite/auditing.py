@@ -1,0 +1,170 @@
+"""Walking over everything the frontier holds, in steps so short that a crawl goes on meanwhile; writes nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gossamer.frontier import FrontierError
+from gossamer.frontier.sqlite.database import SQL
+from gossamer.records import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STEP_ROWS = 5_000  # read at a time: about 10 ms, so that the write-ahead log can be emptied in between
+MAX_NAMED = 100  # of one kind of contradiction; the rest is only counted
+
+_DONE = ""
+_SETTLED: dict[str, Reason | None] = {_DONE: None, **{reason.value: reason for reason in Reason}}
+_UP_AND_DOWN = ("sites_with_work", "in_hand")  # counters that also fall
+_FIRST = -(1 << 63)
+
+
+def walk_settled(connection: sqlite3.Connection) -> Iterator[tuple[str, bytes, Reason | None]]:
+    """Yield site, hash and reason of what is settled; rows that the audit finds wrong are left out."""
+    for row in _walk_seen(connection):
+        if row["outcome"] in _SETTLED and row["name"] is not None:
+            yield row["name"], row["url_hash"], _SETTLED[row["outcome"]]
+
+
+def audit(connection: sqlite3.Connection) -> list[str]:
+    """Return all contradictions.
+
+    Others may write between two steps. Each step is one snapshot, so what it compares row by row is exact. Known
+    and settled URLs are never forgotten: a count of them lies between the counters as they were before and after.
+    What goes up and down is compared only if nobody wrote.
+    """
+    with _translating():
+        version = _version(connection)
+        before = connection.execute(SQL["audit_counters"]).fetchone()
+        found = _Contradictions()
+        counted = _audit_seen(connection, found)
+        _audit_queue(connection, found)
+        counted |= _audit_sites(connection, found)
+        given_up = {row["reason"]: row["urls"] for row in connection.execute(SQL["given_up"])}
+        after = connection.execute(SQL["audit_counters"]).fetchone()
+        is_still = version == _version(connection)
+    for name in before.keys():  # noqa: SIM118 - iterating over a row gives its values
+        if is_still or name not in _UP_AND_DOWN:
+            found.compare(name, before[name], counted[name], after[name])
+    if is_still:
+        for reason in Reason:
+            urls = given_up.get(reason, 0)
+            found.compare(f"given_up as {reason}", urls, counted[reason], urls)
+    return found.sentences()
+
+
+class _Contradictions:
+    """What was found, with a bound on how much of one kind is remembered."""
+
+    def __init__(self) -> None:
+        self._named: list[str] = []
+        self._kinds: Counter[str] = Counter()
+
+    def note(self, what: str, contradiction: str) -> None:
+        self._kinds[contradiction] += 1
+        if self._kinds[contradiction] <= MAX_NAMED:
+            self._named.append(f"{what} {contradiction}")
+
+    def compare(self, counter: str, least: int, counted: int, most: int) -> None:
+        if not least <= counted <= most:
+            self._named.append(f"the crawl's counter {counter} says {most}, and {counted} were found")
+
+    def sentences(self) -> list[str]:
+        more = [f"{n - MAX_NAMED} more of: {kind}" for kind, n in self._kinds.items() if n > MAX_NAMED]
+        return self._named + more
+
+
+def _walk_seen(connection: sqlite3.Connection) -> Iterator[sqlite3.Row]:
+    site_id, url_hash = _FIRST, b""
+    while True:
+        with _translating():
+            rows = connection.execute(SQL["walk_seen"], {
+                "site_id": site_id, "url_hash": url_hash, "rows": STEP_ROWS,
+            }).fetchall()  # fmt: skip
+        yield from rows
+        if len(rows) < STEP_ROWS:
+            return
+        site_id, url_hash = rows[-1]["site_id"], rows[-1]["url_hash"]
+
+
+def _walk(connection: sqlite3.Connection, statement: str, key: str) -> Iterator[sqlite3.Row]:
+    after = _FIRST
+    while True:
+        rows = connection.execute(SQL[statement], {"after": after, "rows": STEP_ROWS}).fetchall()
+        yield from rows
+        if len(rows) < STEP_ROWS:
+            return
+        after = rows[-1][key]
+
+
+def _audit_seen(connection: sqlite3.Connection, found: _Contradictions) -> Counter[str]:
+    """Every accepted URL is queued, done, or given up with a reason. Return how many there are of each."""
+    counted: Counter[str] = Counter(known=0, done=0, given_up=0)
+    for row in _walk_seen(connection):
+        counted["known"] += 1
+        outcome = row["outcome"]
+        if outcome is not None:
+            counted["given_up" if outcome else "done"] += 1
+            if outcome:
+                counted[outcome] += 1
+        if row["name"] is None:
+            found.note(_name(row), "belongs to a site that is not there")
+        elif outcome is None and row["queued"] is None:
+            found.note(_name(row), "is neither settled nor queued")
+        elif outcome is not None and outcome not in _SETTLED:
+            found.note(_name(row), f"was given up for a reason that does not exist: {outcome}")
+    return counted
+
+
+def _audit_queue(connection: sqlite3.Connection, found: _Contradictions) -> None:
+    """What is queued is known, once, and not settled."""
+    for row in _walk(connection, "audit_queue", "seq"):
+        if row["known_as"] != row["seq"]:
+            found.note(row["url"], "is queued but not among the accepted URLs")
+        elif row["outcome"] is not None:
+            found.note(row["url"], "is queued though it is settled")
+
+
+def _audit_sites(connection: sqlite3.Connection, found: _Contradictions) -> Counter[str]:
+    """A site with queued URLs is found by claims, and one in hand is in somebody's."""
+    counted: Counter[str] = Counter(sites=0, sites_with_work=0, in_hand=0)
+    for row in _walk(connection, "audit_sites", "site_id"):
+        counted["sites"] += 1
+        counted["sites_with_work"] += row["has_work"]
+        counted["in_hand"] += row["in_hand"]
+        site = f"site {row['name']}"
+        if not row["has_work"] and (row["has_queued"] or row["owner"] is not None):
+            found.note(site, "has queued URLs or an owner but is marked as having no work")
+        if row["sleeps_too_long"]:
+            found.note(site, "is due later than its pace and its queue ask for")
+        if row["owner"] is None and row["in_hand"]:
+            found.note(site, "has URLs in hand but no owner")
+        if row["owner_unknown"]:
+            found.note(site, "is owned by a worker that never joined")
+        if row["exclusion_differs"]:
+            found.note(site, "is marked as excluded or not, against the list of exclusions")
+    return counted
+
+
+def _name(row: sqlite3.Row) -> str:
+    """Name a URL of which only the hash is left."""
+    site = row["name"] or f"site {row['site_id']}"
+    return f"the URL with hash {row['url_hash'].hex()} of {site}"
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    """Return a number that changes when anybody else writes."""
+    (version,) = connection.execute("PRAGMA data_version").fetchone()
+    return int(version)
+
+
+@contextmanager
+def _translating() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise FrontierError(str(error)) from error
