@@ -87,7 +87,7 @@ class PageProcess:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the process; pages not yet read come back as cancelled."""
+        """End the process. Whoever still waits for a page is cancelled: it was not read, and nobody is to blame."""
         self._closed = True
         if self._watch is not None:
             self._watch.cancel()
@@ -95,7 +95,7 @@ class PageProcess:
             self._child.bury()
             self._child = None
         for job in (*self._in_pipe, *self._waiting):
-            job.settle(ParseFailed(reason=Reason.CANCELLED))
+            job.future.cancel()
         self._in_pipe.clear()
         self._waiting.clear()
 
@@ -106,7 +106,7 @@ class PageProcess:
         or if the process cannot be started.
         """
         if self._closed:
-            return ParseFailed(reason=Reason.CANCELLED)
+            raise RuntimeError("the page process has been closed")
         if not self.pending:
             self._heard_s = self._loop.time()
         job = _Job(fetched, archive, self._loop.create_future())

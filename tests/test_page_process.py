@@ -1,0 +1,473 @@
+"""Pages are read in a process of their own; whatever they, or anybody, do to it costs at most one page."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import brotli  # type: ignore[import-untyped]
+import pytest
+import uvloop
+import zstandard
+
+from gossamer.page_process.process import PAGES_IN_PIPE, PageProcess
+from gossamer.page_process.settings import PageSettings
+from gossamer.parse.page import Content, read_page
+from gossamer.records import ParsedPage, ParseFailed, Reason, Truncation
+from tests.parse.pages import answer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from gossamer.records import Fetched
+
+SETTINGS = PageSettings()
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+PARAGRAPHS = "<p>A paragraph, long enough, with commas, to be taken for the main text of its page.</p>" * 50
+
+
+def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Run a test on the loop that a crawl uses."""
+
+    @wraps(test)
+    def run(*arguments: Any, **named: Any) -> None:
+        uvloop.run(asyncio.wait_for(test(*arguments, **named), 60))
+
+    return run
+
+
+def page(number: int, size_bytes: int = 1_000) -> Fetched:
+    """A page that can be told from every other."""
+    filler = random.Random(number).randbytes(size_bytes // 2).hex()
+    return answer(f"<title>Page {number}</title><a href=/{number}>x</a><p>{filler}", headers=(f"X-Number: {number}",))
+
+
+def wide_table(chars: int) -> Fetched:
+    """A page of a few kilobytes whose text takes `chars` characters to lay out: one wide cell widens every row."""
+    rows = "<tr><td>a<td>b</tr>" * (chars // 100_000)
+    return answer(f"<article>{PARAGRAPHS}<table><tr><td>{'x' * 100_000}<td>y</tr>{rows}</table></article>")
+
+
+def assert_is(found: ParsedPage | ParseFailed, number: int) -> None:
+    assert isinstance(found, ParsedPage), found
+    assert found.title == f"Page {number}"
+    assert [link.url for link in found.links] == [f"https://example.org/{number}"]
+    assert f"X-Number: {number}\r\n".encode() in gzip.decompress(found.archive[found.response_offset :])
+
+
+async def until(condition: Callable[[], object]) -> None:
+    while not condition():  # noqa: ASYNC110 - there is no event for what other processes do
+        await asyncio.sleep(0.002)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def cpu_s(pid: int) -> float:
+    """The processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def descriptors(pid: int) -> dict[int, str]:
+    """What a process has open."""
+    return {int(link.name): str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
+
+
+@pytest.mark.parametrize("run", [uvloop.run, asyncio.run])
+def test_a_page_is_read_as_it_would_be_in_the_worker(run: Callable[[Any], None]) -> None:
+    async def read() -> None:
+        fetched = answer(
+            gzip.compress(f"<html lang=de><title>Größe</title><a href=x rel=nofollow>{PARAGRAPHS}<a href=/y>".encode()),
+            "text/html; charset=utf-8",
+            headers=("Content-Encoding: gzip", "X-Robots-Tag: noai"),
+        )
+        async with PageProcess(SETTINGS, agent="Gossamer") as pages:
+            found = await pages.read(fetched, archive=True)
+        expected = read_page(fetched, agent="Gossamer", max_bytes=SETTINGS.max_inflated_bytes)
+        assert isinstance(found, ParsedPage)
+        assert isinstance(expected, Content)
+        assert {name: getattr(found, name) for name in Content._fields} == expected._asdict()
+        request, response = (
+            gzip.decompress(found.archive[: found.response_offset]),
+            gzip.decompress(found.archive[found.response_offset :]),
+        )
+        assert fetched.request_head in request
+        assert fetched.head + fetched.body in response
+        assert f"WARC-Payload-Digest: {found.payload_digest}\r\n".encode() in response
+
+    run(read())
+
+
+@on_a_loop
+async def test_no_archive_is_made_unless_asked_for() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        found = await pages.read(page(1), archive=False)
+    assert isinstance(found, ParsedPage)
+    assert (found.archive, found.response_offset, found.payload_digest) == (b"", 0, "")
+
+
+@on_a_loop
+async def test_a_truncated_answer_is_marked_in_its_record() -> None:
+    fetched = page(1)
+    object.__setattr__(fetched, "truncated", Truncation.LENGTH)
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        found = await pages.read(fetched, archive=True)
+    assert isinstance(found, ParsedPage)
+    assert b"WARC-Truncated: length\r\n" in gzip.decompress(found.archive[found.response_offset :])
+
+
+@on_a_loop
+async def test_of_a_noindex_page_only_its_links_come_back() -> None:
+    body = "<title>Secret</title><meta name=Robots content=NOINDEX><a href=/x>more</a><p>Secrets"
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        found = await pages.read(answer(body), archive=True)
+        named = await pages.read(answer(body.replace("Robots", "Gossamer")), archive=True)
+    assert isinstance(found, ParsedPage)
+    assert found.noindex
+    assert (found.title, found.text, found.archive) == ("", "", b"")
+    assert [link.url for link in found.links] == ["https://example.org/x"]
+    assert isinstance(named, ParsedPage)
+    assert named.noindex
+
+
+@on_a_loop
+async def test_two_thousand_pages_come_back_each_to_whom_it_belongs() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        pid, most_in_pipe = pages.pid, 0
+
+        async def read(number: int) -> None:
+            nonlocal most_in_pipe
+            found = await pages.read(page(number, 40_000), archive=True)
+            assert_is(found, number)
+            most_in_pipe = max(most_in_pipe, len(pages._in_pipe))
+
+        async with asyncio.TaskGroup() as readers:
+            for number in range(2_000):
+                readers.create_task(read(number))
+        assert pages.pending == 0
+        assert pages.pid == pid
+        assert most_in_pipe == PAGES_IN_PIPE
+
+
+ZEROS = b"\0" * (1 << 26)
+HOSTILE: dict[str, Callable[[], Fetched]] = {
+    "nested divs": lambda: answer("<div>" * 100_000),
+    "nested tables": lambda: answer("<table><tr><td>" * 30_000),
+    "unclosed formatting": lambda: answer("<b><i><u><s><p>" * 50_000),
+    "misnested formatting": lambda: answer("<b><p>" * 50_000 + "</b>" * 50_000),
+    "an attribute flood": lambda: answer(f"<p {' '.join(f'a{n}=1' for n in range(200_000))}>"),
+    "one huge attribute": lambda: answer(f'<a href="{"x" * 4_000_000}">'),
+    "a huge table": lambda: answer("<table>" + "<tr><td>x<td>y" * 100_000),
+    "huge spans": lambda: answer("<table>" + "<tr><td colspan=1000 rowspan=65534>x" * 5_000),
+    "entities": lambda: answer("&CounterClockwiseContourIntegral;&#x10FFFF;&#0;&bogus;" * 50_000),
+    "links": lambda: answer("".join(f"<a href=/{n}>" for n in range(200_000))),
+    "templates": lambda: answer("<template>" * 50_000),
+    "selects": lambda: answer("<select><option>" * 50_000),
+    "comments": lambda: answer("<!--" * 500_000),
+    "50 MB of text": lambda: answer(b"word " * 10_000_000),
+    "50 MB of plain text": lambda: answer(b"word " * 10_000_000, "text/plain"),
+    "angle brackets": lambda: answer("<" * 1_000_000),
+    "zeros": lambda: answer(b"\0" * 1_000_000),
+    "noise": lambda: answer(random.Random(1).randbytes(1_000_000)),
+    "noise said to be UTF-8": lambda: answer(random.Random(2).randbytes(1_000_000), "text/html; charset=utf-8"),
+    "UTF-16 without a mark": lambda: answer(f"<title>x</title>{PARAGRAPHS}".encode("utf-16le")),
+    "half of UTF-16": lambda: answer(b"\xff\xfe" + b"\x00\xd8" * 100_000),
+    "a gzip bomb": lambda: answer(gzip.compress(ZEROS), headers=("Content-Encoding: gzip",)),
+    "a deflate bomb": lambda: answer(zlib.compress(ZEROS), headers=("Content-Encoding: deflate",)),
+    "a brotli bomb": lambda: answer(brotli.compress(ZEROS, quality=4), headers=("Content-Encoding: br",)),
+    "a zstd bomb": lambda: answer(zstandard.compress(ZEROS), headers=("Content-Encoding: zstd",)),
+    "broken gzip": lambda: answer(b"\x1f\x8b" + random.Random(3).randbytes(9_999), headers=("Content-Encoding: gzip",)),
+    "headers of noise": lambda: answer("x", "\0\xff;charset=\x80", headers=("Content-Encoding: \xff", "Refresh: ,:,:")),
+}  # fmt: skip
+
+
+@on_a_loop
+async def test_hostile_pages_cost_no_more_than_themselves() -> None:
+    # Each takes a third of a second at most; the deadline leaves room for slow machines.
+    async with PageProcess(PageSettings(parse_deadline_s=5), agent="gossamer") as pages:
+        names = [*HOSTILE]
+        reads = []
+        for number, name in enumerate(names):
+            reads += [pages.read(HOSTILE[name](), archive=True), pages.read(page(number), archive=True)]
+        results = await asyncio.gather(*reads)
+        for number, good in enumerate(results[1::2]):
+            assert_is(good, number)
+        failed = {
+            name: bad.reason for name, bad in zip(names, results[::2], strict=True) if isinstance(bad, ParseFailed)
+        }
+        assert failed == {"broken gzip": Reason.BAD_ENCODING, "headers of noise": Reason.BAD_ENCODING}
+        assert pages.replaced == 0
+
+
+@on_a_loop
+async def test_a_page_that_takes_too_long_is_given_up_and_the_rest_are_read() -> None:
+    slow = wide_table(100_000_000)
+    async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer") as pages:
+        first = await pages.read(page(0), archive=True)
+        began_s = time.monotonic()
+        results = await asyncio.gather(
+            *(pages.read(slow if number == 3 else page(number), archive=True) for number in range(10))
+        )
+        spent_s = time.monotonic() - began_s
+        assert pages.replaced == 1
+    assert_is(first, 0)
+    failed = results[3]
+    assert isinstance(failed, ParseFailed)
+    assert failed.reason is Reason.PARSE_DEADLINE
+    assert failed.detail == "took more than 0.1 s of processor time"
+    assert spent_s < 10
+    for number, result in enumerate(results):
+        if number != 3:
+            assert_is(result, number)
+
+
+@LINUX
+@on_a_loop
+async def test_waiting_for_a_processor_does_not_count_against_the_deadline() -> None:
+    async with PageProcess(PageSettings(parse_deadline_s=2), agent="gossamer") as pages:
+        assert_is(await pages.read(page(0), archive=True), 0)
+        pid = pages.pid
+        assert pid is not None
+        before_s = cpu_s(pid)
+        reading = asyncio.create_task(pages.read(wide_table(20_000_000), archive=True))
+        await until(lambda: cpu_s(pid) > before_s)
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(2.5)  # the passing of time is what is tested
+        os.kill(pid, signal.SIGCONT)
+        assert isinstance(await reading, ParsedPage)
+        assert pages.replaced == 0
+
+
+@LINUX
+@on_a_loop
+async def test_a_page_that_takes_too_much_memory_is_given_up_and_the_rest_are_read() -> None:
+    big = answer("<div>" * 1_000_000)
+    async with PageProcess(PageSettings(parse_memory_bytes=64_000_000, parse_deadline_s=10), agent="gossamer") as pages:
+        results = await asyncio.gather(
+            *(pages.read(big if number == 3 else page(number), archive=True) for number in range(10))
+        )
+        assert pages.replaced == 1
+    failed = results[3]
+    assert isinstance(failed, ParseFailed)
+    assert failed.reason is Reason.PARSE_MEMORY
+    assert failed.detail == "took more than 64 MB of memory"
+    for number, result in enumerate(results):
+        if number != 3:
+            assert_is(result, number)
+
+
+@LINUX
+@on_a_loop
+async def test_a_process_that_has_grown_is_replaced_and_no_page_suffers() -> None:
+    async with PageProcess(PageSettings(parse_memory_bytes=48_000_000), agent="gossamer") as pages:
+        pid = pages.pid
+        await pages.read(answer("<p>word" * 150_000), archive=True)
+        results = await asyncio.gather(*(pages.read(page(number), archive=True) for number in range(600)))
+        assert pages.pid != pid
+        assert pages.replaced == 1
+    for number, result in enumerate(results):
+        assert_is(result, number)
+
+
+@on_a_loop
+async def test_killing_the_process_loses_no_page() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        assert_is(await pages.read(page(0), archive=True), 0)
+        for round_number in range(3):
+            assert pages.pid is not None
+            pid = pages.pid
+            os.kill(pid, signal.SIGSTOP)  # so that pages are in its hands when it dies
+            reads = asyncio.gather(*(pages.read(page(number, 200_000), archive=True) for number in range(10)))
+            await until(lambda: len(pages._in_pipe) == PAGES_IN_PIPE)
+            os.kill(pid, signal.SIGKILL)
+            for number, result in enumerate(await reads):
+                assert_is(result, number)
+            assert pages.replaced == round_number + 1
+
+
+@on_a_loop
+async def test_killing_an_idle_process_goes_unnoticed() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        assert_is(await pages.read(page(0), archive=True), 0)
+        assert pages.pid is not None
+        os.kill(pages.pid, signal.SIGKILL)
+        await until(lambda: pages.replaced)
+        assert_is(await pages.read(page(1), archive=True), 1)
+
+
+@on_a_loop
+async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
+        slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
+        behind = asyncio.create_task(pages.read(page(1), archive=True))
+        for death in range(2):
+            await until(lambda: pages.replaced == death and pages._in_pipe)  # noqa: B023 - called at once
+            assert pages.pid is not None
+            os.kill(pages.pid, signal.SIGKILL)
+        failed = await slow
+        assert isinstance(failed, ParseFailed)
+        assert failed.reason is Reason.PARSE_CRASHED
+        assert "-9" in failed.detail
+        assert_is(await behind, 1)
+
+
+@on_a_loop
+async def test_a_page_on_which_the_process_crashed_is_not_tried_again() -> None:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
+        slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
+        behind = asyncio.create_task(pages.read(page(1), archive=True))
+        await until(lambda: pages._in_pipe)
+        assert pages.pid is not None
+        os.kill(pages.pid, signal.SIGSEGV)
+        failed = await slow
+        assert isinstance(failed, ParseFailed)
+        assert failed.reason is Reason.PARSE_CRASHED
+        assert_is(await behind, 1)
+        assert pages.replaced == 1
+
+
+@on_a_loop
+async def test_a_process_that_does_not_run_is_replaced() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer", stuck_s=3) as pages:
+        assert_is(await pages.read(page(0), archive=True), 0)
+        assert pages.pid is not None
+        os.kill(pages.pid, signal.SIGSTOP)
+        assert_is(await pages.read(page(1), archive=True), 1)
+        assert pages.replaced >= 1
+
+
+@on_a_loop
+async def test_a_reader_that_gives_up_does_not_disturb_the_others() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        reads = [asyncio.create_task(pages.read(page(number), archive=True)) for number in range(20)]
+        await asyncio.sleep(0)
+        for number in (0, 1, 7, 19):
+            reads[number].cancel()
+        results = await asyncio.gather(*reads, return_exceptions=True)
+        for number, result in enumerate(results):
+            if number in (0, 1, 7, 19):
+                assert isinstance(result, asyncio.CancelledError)
+            else:
+                assert not isinstance(result, BaseException)
+                assert_is(result, number)
+
+
+@on_a_loop
+async def test_a_bug_is_raised_where_the_page_was_wanted() -> None:
+    broken = page(0)
+    object.__setattr__(broken, "head", "text where bytes belong")
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        with pytest.raises(RuntimeError, match=r"(?s)the page process failed.*Traceback.*read_head.*TypeError"):
+            await pages.read(broken, archive=True)
+        assert_is(await pages.read(page(1), archive=True), 1)
+        assert pages.replaced == 0
+
+
+@pytest.mark.parametrize("program", ["/bin/false", "/no/such/python"])
+@on_a_loop
+async def test_a_process_that_cannot_start_fails_the_pages_but_not_for_ever(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = sys.executable
+    monkeypatch.setattr(sys, "executable", program)
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        with pytest.raises(RuntimeError, match="the page process"):
+            await pages.read(page(0), archive=True)
+        monkeypatch.setattr(sys, "executable", python)
+        assert_is(await pages.read(page(1), archive=True), 1)
+
+
+@LINUX
+@on_a_loop
+async def test_closing_is_prompt_and_leaves_no_process() -> None:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
+        reads = [asyncio.create_task(pages.read(wide_table(100_000_000), archive=True)) for _ in range(6)]
+        await until(lambda: pages._in_pipe)
+        pid = pages.pid
+        began_s = time.monotonic()
+    assert time.monotonic() - began_s < 1
+    assert pid is not None
+    assert not is_alive(pid)
+    for result in await asyncio.gather(*reads, return_exceptions=True):
+        assert isinstance(result, asyncio.CancelledError)
+    with pytest.raises(RuntimeError, match="closed"):
+        await pages.read(page(0), archive=True)
+
+
+@LINUX
+@on_a_loop
+async def test_the_process_has_no_descriptor_of_the_worker_but_its_socket(tmp_path: Path) -> None:
+    descriptor = os.open(tmp_path / "lock", os.O_CREAT | os.O_RDWR)
+    os.set_inheritable(descriptor, True)
+    try:
+        async with PageProcess(SETTINGS, agent="gossamer") as pages:
+            await pages.read(page(0), archive=True)
+            assert pages.pid is not None
+            held = descriptors(pages.pid)
+    finally:
+        os.close(descriptor)
+    assert set(held) == {0, 1, 2}
+    assert held[0].startswith("socket:")
+    assert held[1] == "/dev/null"
+
+
+@on_a_loop
+async def test_signals_meant_for_the_worker_do_not_end_the_process() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        assert_is(await pages.read(page(0), archive=True), 0)
+        assert pages.pid is not None
+        for ending in (signal.SIGINT, signal.SIGTERM):
+            os.kill(pages.pid, ending)
+        assert_is(await pages.read(page(1), archive=True), 1)
+        assert pages.replaced == 0
+
+
+WORKER = """
+import asyncio, sys
+from gossamer.page_process.process import PageProcess
+from gossamer.page_process.settings import PageSettings
+from tests.test_page_process import page, wide_table
+
+async def main():
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
+        await pages.read(page(0), archive=True)
+        print(pages.pid, flush=True)
+        await pages.read(wide_table(100_000_000), archive=True) if sys.argv[1] == "busy" else await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@LINUX
+@pytest.mark.parametrize("state", ["busy", "idle"])
+def test_the_process_dies_with_its_worker(state: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER, state],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+    ) as worker:
+        assert worker.stdout is not None
+        pid = int(worker.stdout.readline())
+        assert is_alive(pid)
+        worker.kill()
+        worker.wait()
+        give_up_s = time.monotonic() + 5
+        while is_alive(pid):
+            assert time.monotonic() < give_up_s
+            time.sleep(0.002)
