@@ -86,6 +86,18 @@ def test_rubbish_is_left_without_an_answer(message: bytes) -> None:
     assert lookup is None
 
 
+def test_a_reply_echoes_the_question_and_says_that_it_is_an_answer() -> None:
+    name_server = NameServer(Web(plain_web(sites=1, pages=1)))
+    question = b"\x04TEST\0\0\1\0\1"
+    for desired in (0, 1):
+        head = b"\xab\xcd" + bytes((desired, 0)) + b"\0\1\0\0\0\0\0\0"
+        _, reply = name_server.reply(head + question)
+        assert reply is not None
+        assert reply[:2] == b"\xab\xcd"
+        assert (reply[2], reply[3] & 15) == (0x84 | desired, 3)
+        assert reply[12:].startswith(question)
+
+
 def test_the_name_server_survives_rubbish(server: Server) -> None:
     host, _, port = server.dns.partition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

@@ -153,6 +153,11 @@ def test_a_crawl_delay_counts_for_the_whole_site_once_it_was_served() -> None:
     assert early_urls(log.add(f"{SITE}/2", 30).add(f"{SITE}/3", 29)) == [f"{SITE}/3"]
 
 
+def test_a_crawl_delay_does_not_lengthen_the_gap_within_a_turn() -> None:
+    log = Log().add(f"{SITE}/robots.txt", 0, wait_s=30).add(f"{SITE}/1", 0.25)
+    assert judge(log.requests, delay_s=0.2, expected=None).ok
+
+
 def test_a_crawl_delay_never_shortens_the_delay() -> None:
     log = Log().add(f"{SITE}/robots.txt", 0, wait_s=1).add(f"{SITE}/1", INNER_S).add(f"{SITE}/2", 5)
     assert early_urls(log) == [f"{SITE}/2"]

@@ -111,6 +111,7 @@ def test_every_page_can_be_reached_from_its_front_page_by_links_that_every_crawl
                 if url not in met and url in site.by_url and not split(url)[2].startswith(("/private/", "/members/")):
                     met.add(url)
                     queue.append(url)
+        assert not [url for url in met if site.by_url[url].kind is Kind.UNLINKED or "/secret/" in url]
         unreached = {page.kind for url, page in site.by_url.items() if url not in met and "/secret/" not in url}
         hidden = {Kind.UNLINKED, Kind.PRIVATE, Kind.MEMBERS}
         assert unreached <= hidden | {Kind.PAGE}

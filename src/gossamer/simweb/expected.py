@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from gossamer.simweb.links import targets
 from gossamer.urls import host_of, normalise, site_of
@@ -45,18 +45,16 @@ def expected(
         url = normalise(seed)
         if not isinstance(url, str):
             raise ValueError(f"{seed}: {url.value}")
-        walk.meet(url, _Label(0, True))
+        walk.meet(url, 0)
     walk.run()
     return Expected(depths=walk.depths, disallowed=frozenset(walk.disallowed))
 
 
-class _Label(NamedTuple):
-    depth: int
-    seeded: bool  # a seed, or where a seed redirects
-
-
 class _Walk:
-    """Breadth first; a URL is taken up again when it turns out to be nearer, or seeded after all."""
+    """Breadth first; a URL is taken up again when it turns out to be nearer.
+
+    Depth 0 is what the seeds are and where they redirect: exactly what may widen the scope.
+    """
 
     def __init__(self, web: Web, scope: Scope, token: str, max_depth: int | None) -> None:
         self._web = web
@@ -64,28 +62,20 @@ class _Walk:
         self._token = token
         self._max_depth = max_depth
         self._in_scope: set[str] = set()  # hosts or sites
-        self._refused: defaultdict[str, dict[str, int]] = defaultdict(dict)  # by host or site: depth of URLs
-        self._seeded: set[str] = set()
+        self._refused: defaultdict[str, dict[str, int]] = defaultdict(dict)  # by host or site: depths of URLs
         self._queue: deque[tuple[str, int]] = deque()
         self.depths: dict[str, int] = {}
         self.disallowed: set[str] = set()
 
-    def meet(self, url: str, label: _Label) -> None:
-        """Take up a URL that was found with a label, unless nothing about it is new."""
-        if self._max_depth is not None and label.depth > self._max_depth:
+    def meet(self, url: str, depth: int) -> None:
+        """Take up a URL that was found at a depth, unless that is nothing new."""
+        if self.depths.get(url, depth + 1) <= depth or (self._max_depth is not None and depth > self._max_depth):
             return
-        known = self.depths.get(url)
-        newly_seeded = label.seeded and url not in self._seeded
-        if known is not None and known <= label.depth and not newly_seeded:
-            return
-        if label.seeded:
-            self._seeded.add(url)
-        if not self._admit(url, label) or url in self.disallowed or self._web.find(url) is None:
+        if not self._admit(url, depth) or url in self.disallowed or self._web.find(url) is None:
             return
         if not self._web.allowed(url, self._token):
             self.disallowed.add(url)
             return
-        depth = label.depth if known is None else min(label.depth, known)
         self.depths[url] = depth
         self._queue.append((url, depth))
 
@@ -98,22 +88,22 @@ class _Walk:
             page = self._web.find(url)
             assert page is not None
             if page.leads_to is not None:
-                self.meet(page.leads_to, _Label(depth, url in self._seeded))
+                self.meet(page.leads_to, depth)
             else:
                 for target in dict.fromkeys(targets(self._web, page)):
                     if target.follow:
-                        self.meet(target.url, _Label(depth + 1, False))
+                        self.meet(target.url, depth + 1)
 
-    def _admit(self, url: str, label: _Label) -> bool:
+    def _admit(self, url: str, depth: int) -> bool:
         if self._scope == "web":
             return True
         place = site_of(url) if self._scope == "site" else host_of(url)
-        if label.seeded and place not in self._in_scope:
+        if depth == 0 and place not in self._in_scope:
             self._in_scope.add(place)
-            for refused, depth in self._refused.pop(place, {}).items():
-                self.meet(refused, _Label(depth, False))
+            for refused, refused_depth in self._refused.pop(place, {}).items():
+                self.meet(refused, refused_depth)
         if place in self._in_scope:
             return True
-        refused_at = self._refused[place]
-        refused_at[url] = min(label.depth, refused_at.get(url, label.depth))
+        met = self._refused[place]
+        met[url] = min(depth, met.get(url, depth))
         return False

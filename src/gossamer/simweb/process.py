@@ -90,12 +90,14 @@ class Server:
         return hashlib.sha1(answer.body).hexdigest()  # noqa: S324  (WARC digests are SHA-1)
 
     def stop(self) -> None:
-        """End the server; its logs stay readable."""
+        """End the server; its logs stay readable. Raises RuntimeError if it went wrong on the way."""
         if self._logs:
             return
-        self._ask(b".")
+        bugs = self._ask(b".")["bugs"]
         self._logs = {name: (self.folder / name).read_bytes() for name in ("access.log", "dns.log")}
         _end(self._child)
+        if bugs:
+            raise RuntimeError(f"{bugs} errors in the simulated web, reported on stderr; do not trust its log")
 
     def _ask(self, order: bytes = b"?") -> dict[str, Any]:
         orders, replies = _pipes(self._child)

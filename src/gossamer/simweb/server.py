@@ -17,7 +17,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gossamer.simweb.http import Connection
 from gossamer.simweb.plan import Web
@@ -96,6 +96,14 @@ async def _obey(traffic: Traffic) -> None:
     """Answer every byte on stdin with a line about how things stand, until it ends; `.` stops the traffic."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
+    bugs = 0
+
+    def on_bug(_: object, context: dict[str, Any]) -> None:
+        nonlocal bugs
+        bugs += 1
+        loop.default_exception_handler(context)
+
+    loop.set_exception_handler(on_bug)
     loop.add_signal_handler(signal.SIGTERM, ended.set)
 
     def on_order() -> None:
@@ -107,7 +115,7 @@ async def _obey(traffic: Traffic) -> None:
         if order == b".":
             traffic.stop()
         traffic.flush()
-        _say(answered=traffic.answered, cpu_s=time.process_time())
+        _say(answered=traffic.answered, cpu_s=time.process_time(), bugs=bugs)
 
     loop.add_reader(0, on_order)
     await ended.wait()
