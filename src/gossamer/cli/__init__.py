@@ -18,6 +18,7 @@ from gossamer import __version__
 from gossamer.errors import GossamerError
 
 SUMMARIES = {
+    "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
     "check": "Say how Gossamer sees a URL, a robots.txt or an address.",
     "simweb": "Serve a simulated web on this machine, for any crawler to try.",
     "version": "Print the versions that matter to a crawl.",

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_worker(
-    *, frontier: Frontier, folder: Path, name: str, settings: Settings, clock: Clock
+    *, frontier: Frontier, folder: Path, name: str, label: str = "", settings: Settings, clock: Clock
 ) -> AsyncIterator[tuple[Worker, Figures]]:
-    """Make a worker that has joined the frontier; its files and processes end with the context."""
+    """Make a worker that has joined the frontier; its files and processes end with the context.
+
+    `name` is in the names of its files; `label`, if it is another, is what the frontier knows it by.
+    """
     user_agent, email = settings.crawl.user_agent, settings.crawl.email
     figures = Figures()
     bench = Workbench(settings.workbench)
@@ -36,7 +39,7 @@ async def open_worker(
         store=store,
         bench=bench,
         exclusions=read_exclusions(settings.scope.exclude_file),
-        label=name,
+        label=label or name,
         folder=folder,
         min_free_bytes=settings.store.min_free_space_bytes,
         settings=settings.worker,

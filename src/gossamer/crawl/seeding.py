@@ -3,19 +3,90 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from gossamer.errors import GossamerError
 from gossamer.records import Link
-from gossamer.seeds import BadLine
+from gossamer.seeds import STANDARD_INPUT, BadLine, Seed, digest_seed_file, find_seed_file, read_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
 
     from gossamer.frontier import Frontier
-    from gossamer.seeds import Seed
 
-CHUNK_LINES = 2_000
+CHUNK_LINES: Final = 2_000
+MAX_COMPLAINTS: Final = 20  # about one file
+
+
+class Seeds:
+    """What the operator named to start from: seeds outright, and files that hold them. Checked at once."""
+
+    def __init__(self, sources: Sequence[str | Path]) -> None:
+        self.named: list[Seed] = []
+        self.files: list[str | Path] = []  # or `-`
+        for source in sources:
+            if find_seed_file(source) is not None or source == STANDARD_INPUT:
+                self.files.append(source)
+                continue
+            for seed in read_seeds([source]):
+                if isinstance(seed, BadLine):
+                    raise GossamerError(f"{seed.text!r} is no seed ({seed.reason}): name a domain, a URL or a file.")
+                self.named.append(seed)
+
+    def __bool__(self) -> bool:
+        return bool(self.named or self.files)
+
+
+def load_all(
+    frontier: Frontier, seeds: Seeds, *, show: Callable[[Seeding, int], None], warn: Callable[[str], None]
+) -> None:
+    """Bring all seeds into the frontier; a file that was loaded before, to its end, is skipped."""
+    frontier.add([Link(*seed.url, 0, seeded=True) for seed in seeds.named])
+    for source in seeds.files:
+        _load_file(frontier, source, show, _Complaints(warn))
+
+
+def _load_file(
+    frontier: Frontier, source: str | Path, show: Callable[[Seeding, int], None], complaints: _Complaints
+) -> None:
+    path = find_seed_file(source)
+    digest = None if path is None else digest_seed_file(path)
+    if path is None or digest is None:  # standard input, or a pipe: it can be read but once
+        total_lines = 0
+    elif frontier.seeds_loaded(digest):
+        return
+    else:
+        total_lines = _count_lines(path)
+    load_seeds(frontier, read_seeds([source]), report=lambda done: show(done, total_lines), complain=complaints.add)
+    complaints.close()
+    if digest is not None:
+        frontier.mark_seeds_loaded(digest)
+
+
+class _Complaints:
+    """Tells of bad lines, but not of all if there are many."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._count = 0
+
+    def add(self, bad: BadLine) -> None:
+        self._count += 1
+        if self._count <= MAX_COMPLAINTS:
+            source = "standard input" if bad.source == STANDARD_INPUT else bad.source
+            self._warn(f"{source}, line {bad.line}: {bad.text!r} is no seed ({bad.reason}); it is left out")
+
+    def close(self) -> None:
+        if self._count > MAX_COMPLAINTS:
+            self._warn(f"... and {self._count - MAX_COMPLAINTS:,} more lines that are no seeds")
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

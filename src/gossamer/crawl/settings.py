@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from gossamer import __version__
 from gossamer.fetch import FetchSettings
@@ -14,6 +14,7 @@ from gossamer.politeness.outage import OutageSettings
 from gossamer.politeness.pace import PaceSettings
 from gossamer.politeness.scope import ScopeSettings
 from gossamer.store.store import StoreSettings
+from gossamer.supervisor.settings import SupervisorSettings
 from gossamer.workbench import WorkbenchSettings
 from gossamer.worker import WorkerSettings
 
@@ -34,6 +35,9 @@ class CrawlSettings:
         default=None, metadata={"help": "stop after so many pages, over all starts", "minimum": 1}
     )
     max_duration_s: float | None = field(default=None, metadata={"help": "stop this start after so long", "minimum": 0})
+    log_level: Literal["debug", "info", "warning", "error"] = field(
+        default="info", metadata={"help": "what goes into logs/gossamer.log"}
+    )
 
     def __post_init__(self) -> None:
         if self.email and not _EMAIL.fullmatch(self.email):
@@ -61,6 +65,7 @@ SECTIONS: dict[str, type[Any]] = {
     "store": StoreSettings,
     "workbench": WorkbenchSettings,
     "worker": WorkerSettings,
+    "supervisor": SupervisorSettings,
 }
 
 
@@ -78,6 +83,7 @@ class Settings:
     store: StoreSettings
     workbench: WorkbenchSettings
     worker: WorkerSettings
+    supervisor: SupervisorSettings
 
 
 _EMAIL = re.compile(r"[^@\s<>()\[\],;:\"\\]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")

@@ -118,6 +118,11 @@ class Worker:
         self._turns: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(manners.in_flight)
 
+    @property
+    def trouble(self) -> str:
+        """Why nothing new is started, in a few words; empty if all is well."""
+        return self._desk.trouble or ("no site can be reached: is this machine offline?" if self._outage.paused else "")
+
     def stop(self) -> None:
         """Begin nothing more; `run` returns when what is under way has ended."""
         self._stopping = True

@@ -1,0 +1,57 @@
+"""What a crawl says before it begins: what will happen, and what may be wrong with that. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from gossamer.records import Scope
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gossamer.crawl.settings import Settings
+    from gossamer.records import Stats
+
+_SCOPES: Final = {
+    Scope.HOST: "Staying on the seeds' hosts",
+    Scope.SITE: "Staying on the seeds' sites",
+    Scope.WEB: "Following links anywhere",
+}
+FEW_SITES: Final = 3  # with so few it may well be the operator's own, and the delay is what limits
+HOUR_S: Final = 3_600
+
+
+def announce(settings: Settings, stats: Stats, *, workers: int, folder: Path) -> tuple[str, str]:
+    """Return two lines: how far and how fast the crawl goes, and under which name and to where."""
+    return (
+        f"{_SCOPES[settings.scope.scope]}: {ceiling(settings, stats.sites)}",
+        f"As {settings.crawl.user_agent}; {count(workers, 'worker')}; into {folder}",
+    )
+
+
+def ceiling(settings: Settings, sites: int) -> str:
+    """Say how many pages an hour the delay allows."""
+    named, delay_s = count(sites, "site"), settings.pace.delay_s
+    if not delay_s:
+        return f"{named}, without a delay, as fast as they answer"
+    most = f"{named} / {delay_s:g} s = at most {count(int(sites * HOUR_S / delay_s), 'page')} an hour"
+    if settings.scope.scope is Scope.WEB:
+        return f"{most}, more as sites are found"
+    return f"{most}; your own site? --delay 1" if sites <= FEW_SITES and delay_s > 1 else most
+
+
+def warnings(settings: Settings) -> list[str]:
+    """Return what the operator should think about once more."""
+    found = []
+    if settings.fetch.insecure:
+        found.append("CERTIFICATES ARE NOT VERIFIED (--insecure): anyone on the way can forge what is crawled")
+    if settings.pace.delay_s < 1 and not settings.fetch.allow_network:
+        found.append(
+            f"a delay of {settings.pace.delay_s:g} s is less than most sites put up with: use it on your own sites only"
+        )
+    return found
+
+
+def count(number: int, noun: str) -> str:
+    """Write a number of things: 1 page, 1,000 pages."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

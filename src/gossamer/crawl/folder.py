@@ -1,0 +1,90 @@
+"""A crawl's folder: whether it may be used, its settings, and its log. Archives and tables are the store's."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gossamer.config import as_toml, gather
+from gossamer.crawl.engines import FRONTIER_FILE
+from gossamer.crawl.settings import SECTIONS, Settings
+from gossamer.errors import GossamerError
+from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SETTINGS_FILE: Final = "crawl.toml"
+LOG_FILE: Final = "logs/gossamer.log"
+MAX_LOG_BYTES: Final = 10_000_000
+OLD_LOGS: Final = 5
+
+_BEFORE_A_CRAWL: Final = {LOCK_FILE, "logs"}  # what a start that was cut off may have left
+
+
+def holds_crawl(folder: Path) -> bool:
+    """Tell whether a crawl was started in a folder before."""
+    return any((folder / name).exists() for name in (SETTINGS_FILE, FRONTIER_FILE))
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a new crawl; refuse one that holds anything else."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        strangers = {path.name for path in folder.iterdir()} - _BEFORE_A_CRAWL
+        (folder / LOG_FILE).parent.mkdir(exist_ok=True)
+    except OSError as error:
+        raise GossamerError(f"{folder} cannot be the crawl's folder: {error.strerror}.") from None
+    if strangers and not holds_crawl(folder):
+        raise GossamerError(f"{folder} holds files but no crawl: name a new or an empty folder with --data-dir.")
+
+
+def gather_settings(file: Path | None, *, environment: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
+    """Gather a crawl's settings. Paths become absolute: the next start may be typed in another folder."""
+    sections = gather(SECTIONS, file=file, environment=environment, flags=flags)
+    for name, section in sections.items():
+        paths = {field.name: getattr(section, field.name) for field in dataclasses.fields(section)}
+        absolute = {key: path.absolute() for key, path in paths.items() if isinstance(path, Path)}
+        sections[name] = dataclasses.replace(section, **absolute)
+    return Settings(**sections)
+
+
+def write_settings(folder: Path, settings: Settings) -> None:
+    """Write the settings that the crawl runs with; whoever reads finds the old file or the new one, whole."""
+    text = as_toml({name: getattr(settings, name) for name in SECTIONS})
+    new = folder / f"{SETTINGS_FILE}.tmp"
+    with new.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(folder / SETTINGS_FILE)
+
+
+def read_settings(folder: Path) -> Settings:
+    """Read the settings that the crawl runs with, and nothing else: all its processes have the same."""
+    return Settings(**gather(SECTIONS, file=folder / SETTINGS_FILE, environment={}, flags={}))
+
+
+def open_log(folder: Path, level: str) -> None:
+    """Let this process log to the crawl's file. All append to one file, which only the supervisor rotates."""
+    handler = WatchedFileHandler(folder / LOG_FILE, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+
+
+def rotate_log(folder: Path) -> None:
+    """Begin a new log file if this one is full; the oldest goes."""
+    log = folder / LOG_FILE
+    if not log.exists() or log.stat().st_size < MAX_LOG_BYTES:
+        return
+    for number in range(OLD_LOGS - 1, 0, -1):
+        old = log.with_name(f"{log.name}.{number}")
+        if old.exists():
+            old.replace(log.with_name(f"{log.name}.{number + 1}"))
+    log.replace(log.with_name(f"{log.name}.1"))

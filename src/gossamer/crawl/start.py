@@ -1,0 +1,116 @@
+"""A crawl from its start to its end: folder, lock, repair, seeds, workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, Protocol
+
+from gossamer.crawl.announce import announce, warnings
+from gossamer.crawl.compose import read_exclusions
+from gossamer.crawl.engines import open_frontier
+from gossamer.crawl.exclusions import apply_exclusions
+from gossamer.crawl.folder import LOG_FILE, holds_crawl, make_folder, open_log, rotate_log, write_settings
+from gossamer.crawl.seeding import Seeds, load_all
+from gossamer.errors import GossamerError
+from gossamer.store.repair import repair
+from gossamer.supervisor import End, Ended, Progress, Supervisor
+from gossamer.supervisor.lock import hold_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gossamer.crawl.seeding import Seeding
+    from gossamer.crawl.settings import Settings
+    from gossamer.frontier import Frontier
+
+log = logging.getLogger(__name__)
+
+
+class Audience(Protocol):
+    """Whoever watches a crawl."""
+
+    def say(self, line: str) -> None:
+        """Hear what happens."""
+
+    def warn(self, line: str) -> None:
+        """Hear what may be wrong."""
+
+    def show_seeding(self, done: Seeding, total_lines: int) -> None:
+        """See how far the loading of a seed file has come."""
+
+    def show(self, progress: Progress) -> None:
+        """See how far the crawl has come; called every second."""
+
+
+def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audience: Audience) -> Ended:
+    """Begin or go on with the crawl in a folder, until it is over or stopped."""
+    if not settings.crawl.email:
+        raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
+    seeds = Seeds(sources)
+    if not seeds and not holds_crawl(folder):
+        raise GossamerError(
+            f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
+        )
+    exclusions = read_exclusions(settings.scope.exclude_file)
+    make_folder(folder)
+    with hold_folder(folder) as lock:
+        open_log(folder, settings.crawl.log_level)
+        for line in warnings(settings):
+            audience.warn(line)
+        with open_frontier(folder) as frontier:
+            _put_in_order(folder, audience)
+            frontier.resume(
+                delay_s=settings.pace.delay_s, page_limit=settings.crawl.max_pages, scope=settings.scope.scope
+            )
+            write_settings(folder, settings)
+            apply_exclusions(frontier, folder, exclusions)
+            load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
+            stats = frontier.stats()
+            if not stats.known:
+                raise GossamerError("None of the seeds can be crawled: correct them, one domain or URL per line.")
+            workers = settings.crawl.workers or _cores()
+            for line in announce(settings, stats, workers=workers, folder=folder):
+                audience.say(line)
+            return asyncio.run(_supervise(frontier, folder, settings, workers, lock, audience))
+
+
+def _put_in_order(folder: Path, audience: Audience) -> None:
+    """Repair what a crash left behind: holding the lock, we know that every former worker is dead."""
+    repaired = repair(folder)
+    if repaired.parts or repaired.segments:
+        line = f"Put in order after a crash: {repaired.parts} journals, {repaired.segments} archive segments."
+        log.info(line)
+        audience.say(line)
+
+
+async def _supervise(
+    frontier: Frontier, folder: Path, settings: Settings, workers: int, lock: int, audience: Audience
+) -> Ended:
+    def show(progress: Progress) -> None:
+        rotate_log(folder)
+        audience.show(progress)
+
+    supervisor = Supervisor(
+        frontier=frontier,
+        command=[sys.executable, "-P", "-m", "gossamer.crawl.worker_process", str(folder)],
+        workers=workers,
+        lock=lock,
+        output=folder / LOG_FILE,
+        silence_s=settings.supervisor.worker_silence_s,
+        stop_s=settings.worker.stop_s,
+        max_duration_s=settings.crawl.max_duration_s,
+        show=show,
+    )
+    ended = await supervisor.run()
+    if ended.end is End.MISTAKE:
+        raise GossamerError(ended.detail)
+    return ended
+
+
+def _cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -1,0 +1,106 @@
+"""A worker process: `python -m gossamer.crawl.worker_process FOLDER SOCKET LOCK PARENT`, started by the supervisor.
+
+It dies with its supervisor: by the kernel's hand where there is one for that, else when the socket ends. SIGTERM stops
+it in good order; SIGINT it never sees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gossamer.crawl.compose import open_worker
+from gossamer.crawl.engines import open_frontier
+from gossamer.crawl.folder import open_log, read_settings
+from gossamer.errors import GossamerError
+from gossamer.frontier.clock import boot_seconds
+from gossamer.supervisor.child import MISTAKE
+from gossamer.supervisor.supervisor import label_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from gossamer.crawl.settings import Settings
+    from gossamer.worker import Figures, Worker
+
+REPORT_EVERY_S: Final = 1.0
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def main() -> None:
+    """Crawl until the supervisor, or the operator through the frontier, says stop."""
+    folder, descriptor, lock, parent = Path(sys.argv[1]), *map(int, sys.argv[2:])
+    _die_with(parent)
+    os.set_inheritable(lock, False)  # kept open to the end, but for no process of ours
+    supervisor = socket.socket(fileno=descriptor)
+    try:
+        settings = read_settings(folder)
+        open_log(folder, settings.crawl.log_level)
+        _run(_crawl(folder, settings, supervisor))
+    except GossamerError as mistake:
+        supervisor.sendall(_line(mistake=str(mistake)))
+        sys.exit(MISTAKE)
+
+
+async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) -> None:
+    label = label_of(os.getpid())
+    with open_frontier(folder) as frontier:
+        name = f"w{frontier.join(label)}"  # never used before: names of files hold it
+        async with open_worker(
+            frontier=frontier, folder=folder, name=name, label=label, settings=settings, clock=boot_seconds
+        ) as (worker, figures):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # blocked so far: see `Child.start`
+            reader, writer = await asyncio.open_connection(sock=supervisor)
+            telling = asyncio.create_task(_report(worker, figures, writer))
+            watching = asyncio.create_task(_end_with(reader))
+            await worker.run()
+            telling.cancel()
+            watching.cancel()
+            writer.write(_line(figures=figures.snapshot()))
+            await writer.drain()
+
+
+async def _report(worker: Worker, figures: Figures, writer: asyncio.StreamWriter) -> None:
+    """Tell the supervisor how it goes, once a second, unless it has not yet heard what was told before."""
+    while True:
+        if not writer.transport.get_write_buffer_size():
+            writer.write(_line(figures=figures.snapshot(), trouble=worker.trouble))
+        await asyncio.sleep(REPORT_EVERY_S)
+
+
+async def _end_with(reader: asyncio.StreamReader) -> None:
+    """End at once when the supervisor has: nobody would wait for an end in good order."""
+    await reader.read()
+    os._exit(1)
+
+
+def _die_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before the kernel was told
+        sys.exit(1)
+
+
+def _line(**report: Any) -> bytes:
+    return json.dumps(report).encode() + b"\n"
+
+
+def _run(crawling: Coroutine[None, None, None]) -> None:
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(crawling)
+    else:
+        uvloop.run(crawling)
+
+
+if __name__ == "__main__":
+    main()

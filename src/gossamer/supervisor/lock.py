@@ -1,0 +1,124 @@
+"""The folder's lock: whoever gets it knows that no worker of an earlier start lives.
+
+The supervisor takes it, and every worker inherits the descriptor, so that it is free only when all of them are dead.
+Page processes do not: they touch none of the folder's files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gossamer.errors import GossamerError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FILE_NAME: Final = "lock"
+PATIENCE_S: Final = 5.0  # workers of a supervisor that was killed need a moment to die
+_RETRY_S: Final = 0.05
+_PROCESSES: Final = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A process that has the lock file open."""
+
+    pid: int
+    stopped: bool  # by SIGSTOP or Ctrl-Z: only SIGKILL gets through to it
+
+    def __str__(self) -> str:
+        return f"pid {self.pid}, stopped" if self.stopped else f"pid {self.pid}"
+
+
+@contextmanager
+def hold_folder(folder: Path, *, patience_s: float = PATIENCE_S) -> Iterator[int]:
+    """Hold the folder's lock while the block runs; gives the descriptor that workers inherit."""
+    try:
+        descriptor = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise GossamerError(f"{folder} cannot be written to ({error.strerror}): choose another folder.") from None
+    try:
+        give_up_s = time.monotonic() + patience_s
+        while not _try_lock(descriptor):
+            if time.monotonic() >= give_up_s:
+                raise GossamerError(_explain(folder))
+            time.sleep(_RETRY_S)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "started_at": time.time()}).encode(), 0)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def crawling_pid(folder: Path) -> int | None:
+    """Return the supervisor that crawls in a folder, or whoever keeps it locked; None if nobody does."""
+    try:
+        descriptor = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if _try_lock(descriptor):
+            return None
+    finally:
+        os.close(descriptor)
+    found = [holder.pid for holder in holders(folder)]
+    supervisor = _noted_pid(folder)
+    return supervisor if supervisor in found or not found else found[0]
+
+
+def holders(folder: Path) -> list[Holder]:
+    """Return the processes, apart from this one, that have the lock file open; none where the system does not tell."""
+    lock = (folder / FILE_NAME).resolve()
+    found = []
+    for process in _PROCESSES.glob("[0-9]*"):
+        pid = int(process.name)
+        with suppress(OSError):  # it has gone meanwhile, or is somebody else's
+            if pid != os.getpid() and any(_leads_to(link, lock) for link in (process / "fd").iterdir()):
+                state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+                found.append(Holder(pid=pid, stopped=state in "tT"))
+    return sorted(found, key=lambda holder: holder.pid)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise GossamerError(f"The folder cannot be locked ({error.strerror}): choose one on a local disk.") from None
+    return True
+
+
+def _leads_to(link: Path, target: Path) -> bool:
+    try:
+        return link.readlink() == target
+    except OSError:
+        return False
+
+
+def _explain(folder: Path) -> str:
+    found = holders(folder)
+    supervisor = _noted_pid(folder)
+    if any(holder.pid == supervisor and not holder.stopped for holder in found):
+        return (
+            f"A crawl (pid {supervisor}) is running in {folder}: "
+            f"stop it with `gossamer stop --data-dir {folder}`, or choose another folder with --data-dir."
+        )
+    if not found:
+        return f"A crawl (pid {supervisor}) still holds {folder}: end it with `kill {supervisor}`."
+    named = " and ".join(f"a process ({holder})" for holder in found)
+    kill = "kill -9 " + " ".join(str(holder.pid) for holder in found)
+    return f"Of an earlier crawl, {named} still holds {folder}: end it with `{kill}`, then start again."
+
+
+def _noted_pid(folder: Path) -> int | None:
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return int(json.loads((folder / FILE_NAME).read_bytes())["pid"])
+    return None

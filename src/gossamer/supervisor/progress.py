@@ -1,0 +1,74 @@
+"""How far a crawl has come: what the workers report and the frontier knows, put together. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gossamer.records import Stats
+
+RATE_WINDOW_S: Final = 10.0
+
+# Of a worker's figures these say how things are now; all others count what happened since it started.
+_OF_NOW: Final = frozenset({"sites_in_hand", "urls_in_hand", "turns", "outage"})
+_LARGEST: Final = "max_loop_lag_s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A crawl at one instant."""
+
+    elapsed_s: float  # since this start
+    figures: Mapping[str, float]  # of this start: those of all workers together, dead ones included
+    pages_per_s: float  # of late
+    bytes_per_s: float
+    stats: Stats
+    workers: int  # how many there should be
+    alive: int
+    troubles: tuple[str, ...] = ()  # why workers start nothing new
+    stopping: bool = False
+
+    @property
+    def pages(self) -> int:
+        """Pages kept since this start."""
+        return int(self.figures.get("pages", 0))
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds figures up, and knows how fast they rose of late."""
+
+    _former: Counter[str] = field(default_factory=Counter)  # of workers that have ended
+    _recent: deque[tuple[float, float, float]] = field(default_factory=deque)  # when, pages, bytes
+
+    def bury(self, figures: Mapping[str, float]) -> None:
+        """Keep what a worker that has ended had counted."""
+        _add(self._former, {name: count for name, count in figures.items() if name not in _OF_NOW})
+
+    def total(self, living: Iterable[Mapping[str, float]]) -> dict[str, float]:
+        """Return the figures of all workers together."""
+        total = Counter(self._former)
+        for figures in living:
+            _add(total, figures)
+        return dict(total)
+
+    def rates(self, now_s: float, total: Mapping[str, float]) -> tuple[float, float]:
+        """Return pages and bytes per second of late; to be asked at every tick."""
+        pages, size = total.get("pages", 0), total.get("bytes", 0)
+        self._recent.append((now_s, pages, size))
+        while now_s - self._recent[0][0] > RATE_WINDOW_S:
+            self._recent.popleft()
+        then_s, pages_then, bytes_then = self._recent[0]
+        if now_s == then_s:
+            return 0.0, 0.0
+        # A worker that was killed takes its last second's count with it: less than nothing is nothing.
+        return max(0.0, pages - pages_then) / (now_s - then_s), max(0.0, size - bytes_then) / (now_s - then_s)
+
+
+def _add(total: Counter[str], figures: Mapping[str, float]) -> None:
+    for name, figure in figures.items():
+        total[name] = max(total[name], figure) if name == _LARGEST else total[name] + figure  # type: ignore[assignment]

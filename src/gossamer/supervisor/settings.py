@@ -1,0 +1,17 @@
+"""What the operator may set about the supervision of workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorSettings:
+    """When a worker is given up, and how often progress is told."""
+
+    worker_silence_s: float = field(
+        default=60.0, metadata={"help": "a worker that is silent for so long is killed and replaced", "minimum": 2}
+    )
+    progress_every_s: float = field(
+        default=10.0, metadata={"help": "time between two lines of progress where there is no terminal", "minimum": 1}
+    )

@@ -1,0 +1,236 @@
+"""Starts the workers of a crawl, replaces those that die, and knows when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from gossamer.frontier import FrontierError
+from gossamer.supervisor.child import MISTAKE, Child
+from gossamer.supervisor.progress import Progress, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from gossamer.frontier import Frontier
+    from gossamer.records import Stats
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+TICK_S: Final = 1.0
+QUICK_S: Final = 10.0  # a worker that dies sooner died of its start
+MAX_QUICK_DEATHS: Final = 8  # in a row
+MAX_PAUSE_S: Final = 8.0  # before a worker that dies quickly is started again
+LAST_WORDS_S: Final = 2.5  # at a stop, for the last report and for finishing files; then workers are killed
+
+
+class End(Enum):
+    """Why a crawl ended."""
+
+    DRAINED = "nothing is left to fetch"
+    PAGE_LIMIT = "the page limit is reached"
+    DURATION = "the time is up"
+    STOPPED = "stopped"
+    KILLED = "ended at once"
+    MISTAKE = "the operator's mistake"
+    DYING = "workers keep dying"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a crawl ended."""
+
+    end: End
+    detail: str = ""  # a sentence, for mistakes and deaths
+    progress: Progress
+
+
+def label_of(pid: int) -> str:
+    """Return the label under which a worker process joins the frontier: who sees it there can find the process."""
+    return f"{socket.gethostname()}:{pid}"
+
+
+class Supervisor:
+    """The only parent of the workers in one folder, whose lock it holds."""
+
+    def __init__(
+        self,
+        *,
+        frontier: Frontier,
+        command: Sequence[str],  # starts a worker; see `Child.start` for what is added
+        workers: int,
+        lock: int,
+        output: Path,  # where the workers' output goes
+        silence_s: float,
+        stop_s: float,  # how long workers wait for what is under way
+        max_duration_s: float | None,
+        show: Callable[[Progress], None],  # called every second
+    ) -> None:
+        self._frontier = frontier
+        self._command = command
+        self._workers = workers
+        self._lock = lock
+        self._output = output
+        self._silence_s = silence_s
+        self._stop_s = stop_s
+        self._max_duration_s = max_duration_s
+        self._show = show
+        self._children: set[Child] = set()
+        self._tally = Tally()
+        self._end: End | None = None
+        self._detail = ""
+        self._stopping = asyncio.Event()
+        self._started_s = time.monotonic()
+        # Not on the event loop: a worker that was stopped inside a transaction would stop whoever watches it.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
+
+    async def run(self) -> Ended:
+        """Crawl until it is over. Ctrl-C or SIGTERM stops in good order, a second one at once."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, self._on_signal)
+        try:
+            async with asyncio.TaskGroup() as group:
+                keeping = [group.create_task(self._keep_worker()) for _ in range(self._workers)]
+                ticking = group.create_task(self._tick())
+                await asyncio.wait(keeping)
+                ticking.cancel()
+            progress = self._look(await self._in_thread(self._frontier.stats))
+        finally:
+            for child in self._children:
+                child.kill()
+            for number in signals:
+                loop.remove_signal_handler(number)
+            self._thread.shutdown()
+        assert self._end is not None
+        return Ended(end=self._end, detail=self._detail, progress=progress)
+
+    def stop(self, end: End, detail: str = "") -> None:
+        """Let all workers finish what is under way, and start no more."""
+        if self._end is None:
+            self._end, self._detail = end, detail
+            log.info("The crawl ends: %s.", detail or end.value)
+        if not self._stopping.is_set():
+            self._stopping.set()
+            for child in self._children:
+                child.stop()
+            asyncio.get_running_loop().call_later(self._stop_s + LAST_WORDS_S, self._kill_all)
+
+    # ------------------------------------------------------------------ workers
+
+    async def _keep_worker(self) -> None:
+        """Keep one worker running until the crawl ends."""
+        quick_deaths = 0
+        while not self._stopping.is_set():
+            child = await Child.start(self._command, lock=self._lock, output=self._output)
+            self._children.add(child)
+            if self._stopping.is_set():  # meanwhile
+                child.stop()
+            status = await child.wait()
+            self._children.remove(child)
+            self._tally.bury(child.figures)
+            if self._end is not End.KILLED:
+                await self._recover(child)
+            if self._stopping.is_set():
+                break
+            if status == 0:  # it heard so from the frontier
+                self.stop(End.STOPPED)
+            elif status == MISTAKE and child.mistake:
+                self.stop(End.MISTAKE, child.mistake)
+            else:
+                quick_deaths = quick_deaths + 1 if child.age_s < QUICK_S else 1
+                await self._mourn(child, quick_deaths)
+
+    async def _mourn(self, child: Child, quick_deaths: int) -> None:
+        """Say that a worker died; give up if they always do, else wait a little longer each time."""
+        how = f"by {signal.Signals(-child.status).name}" if child.status and child.status < 0 else f"({child.status})"
+        if quick_deaths == MAX_QUICK_DEATHS:
+            self.stop(End.DYING, f"Workers end {how} again and again: {self._output} says why.")
+            return
+        log.warning("A worker (pid %d) ended %s; another takes its place.", child.pid, how)
+        if quick_deaths > 1:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), min(2.0**quick_deaths / 8, MAX_PAUSE_S))
+
+    async def _recover(self, child: Child) -> None:
+        """Free what a worker had in hand, now that it is surely dead; one that ended well has nothing left."""
+        label = label_of(child.pid)
+
+        def recover() -> int:
+            listed = [worker.worker for worker in self._frontier.workers() if worker.label == label and not worker.gone]
+            return sum(map(self._frontier.recover, listed))
+
+        while True:
+            try:
+                freed = await self._in_thread(recover)
+            except FrontierError as error:
+                if self._stopping.is_set():
+                    return  # the next start does it
+                log.warning("What a dead worker had in hand cannot be freed yet (%s).", error)
+                await asyncio.sleep(TICK_S)
+            else:
+                if freed:
+                    log.info("%d sites that worker %s had in hand are free again.", freed, label)
+                return
+
+    def _kill_all(self) -> None:
+        for child in self._children:
+            log.warning("Worker (pid %d) did not end in time and is killed.", child.pid)
+            child.kill()
+
+    def _on_signal(self) -> None:
+        if self._stopping.is_set():
+            self._end = End.KILLED
+            self._kill_all()
+        else:
+            self.stop(End.STOPPED)
+
+    # ------------------------------------------------------------------ watching
+
+    async def _tick(self) -> None:
+        """Look after the workers and the crawl once a second, until cancelled."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            for child in self._children:
+                child.silent_s += TICK_S
+                if child.silent_s > self._silence_s:
+                    log.warning("Worker (pid %d) was silent for %g s and is killed.", child.pid, self._silence_s)
+                    child.kill()
+            drained, stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
+            self._show(self._look(stats))
+            if drained:
+                self.stop(End.DRAINED)
+            elif stats.pages_left == 0 and not stats.sites_in_hand:
+                self.stop(End.PAGE_LIMIT)
+            elif self._max_duration_s is not None and time.monotonic() - self._started_s >= self._max_duration_s:
+                self.stop(End.DURATION)
+
+    def _look(self, stats: Stats) -> Progress:
+        now_s = time.monotonic()
+        total = self._tally.total(child.figures for child in self._children)
+        pages_per_s, bytes_per_s = self._tally.rates(now_s, total)
+        return Progress(
+            elapsed_s=now_s - self._started_s,
+            figures=total,
+            pages_per_s=pages_per_s,
+            bytes_per_s=bytes_per_s,
+            stats=stats,
+            workers=self._workers,
+            alive=len(self._children),
+            troubles=tuple(sorted({child.trouble for child in self._children if child.trouble})),
+            stopping=self._stopping.is_set(),
+        )
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
