@@ -57,7 +57,7 @@ def test_other_failures_are_no_outage(reason: Reason) -> None:
 def test_one_site_that_fails_often_is_no_outage() -> None:
     found = guard()
     for _ in range(100):
-        found.report(0.0, "one.test", DOWN)
+        found.report(0.0, "one.test", DOWN, tries=0)
     assert not found.paused
 
 
@@ -97,7 +97,7 @@ def test_what_a_site_did_last_counts() -> None:
 
 def test_an_answer_within_the_window_means_that_we_are_connected() -> None:
     found = guard()
-    found.report(0.0, "good.test", None)
+    found.report(0.0, "good.test", None, tries=0)
     fail(found, 100, 10.0)  # a burst: all had been started together
     assert not found.paused
     fail(found, 1, 10.001)
@@ -120,12 +120,19 @@ def test_what_we_cancelled_says_nothing() -> None:
 
 def test_an_answer_ends_an_outage_and_the_next_one_needs_new_evidence() -> None:
     found = paused_guard()
-    found.report(1.0, "good.test", None)
+    found.report(1.0, "good.test", None, tries=0)
     assert not found.paused
     fail(found, 9, 12.0)
     assert not found.paused
     fail(found, 1, 12.0, first=9)
     assert found.paused
+
+
+def test_what_happened_before_an_outage_is_no_evidence_after_it() -> None:
+    found = paused_guard()
+    found.report(1.0, "good.test", None, tries=0)
+    fail(found, 100, 12.0, Reason.NO_SUCH_NAME)
+    assert not found.paused
 
 
 def test_only_what_fails_during_an_outage_is_excused() -> None:
@@ -155,7 +162,7 @@ def test_a_new_outage_is_probed_from_the_beginning() -> None:
     found = paused_guard()
     for now_s in (1.0, 3.0, 7.0):
         found.probe(now_s)
-    found.report(8.0, "good.test", None)
+    found.report(8.0, "good.test", None, tries=0)
     assert found.until_probe(8.0) is None
     fail(found, 10, 100.0)
     assert found.until_probe(100.0) == 1.0
@@ -174,7 +181,7 @@ def test_patience_ends_and_comes_back_with_an_answer() -> None:
     assert not found.paused
     fail(found, 100, 61.0)
     assert not found.paused  # a web of dead sites must come to its end
-    found.report(62.0, "good.test", None)
+    found.report(62.0, "good.test", None, tries=0)
     fail(found, 10, 100.0)
     assert found.paused
 
@@ -201,7 +208,7 @@ def test_the_guard_agrees_with_the_plain_rule(steps: list[tuple[float, int, Reas
     now_s, last, answered_s = 0.0, dict[int, tuple[float, Reason]](), -100.0
     for step_s, site, reason in steps:
         now_s += step_s
-        found.report(now_s, str(site), reason)
+        found.report(now_s, str(site), reason, tries=0)
         if reason is None:
             answered_s = now_s
             assert not found.paused

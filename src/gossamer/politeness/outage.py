@@ -64,10 +64,10 @@ class OutageGuard:
         """Whether it seems to be us."""
         return self._paused_since_s is not None
 
-    def report(self, now_s: float, site: str, reason: Reason | None, *, tries: int = 0) -> None:
+    def report(self, now_s: float, site: str, reason: Reason | None, *, tries: int) -> None:
         """Take in how a request ended: None if it was answered, whatever the answer, else why it was not.
 
-        `tries` are the failures that the page had behind it.
+        `tries` are the failures that the page had behind it, also if the request was for its robots.txt.
         """
         if reason is None:
             self._answered_s, self._patient, self._paused_since_s = now_s, True, None
