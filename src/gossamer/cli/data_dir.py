@@ -1,0 +1,17 @@
+"""The option `--data-dir` of every command that reads a crawl."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+data_dir_option = click.option(
+    "--data-dir",
+    "folder",
+    type=click.Path(path_type=Path),
+    default="crawl-data",
+    show_default=True,
+    envvar="GOSSAMER_DATA_DIR",
+    help="The crawl's folder.",
+)

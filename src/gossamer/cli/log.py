@@ -1,0 +1,60 @@
+"""`gossamer log`: what a crawl asked for and what came of it, one line per request."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.wording import moment, plain, size
+from gossamer.crawl.engines import open_existing
+from gossamer.inspect.requests import RequestLog, Wanted
+from gossamer.records import RequestKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from gossamer.records import RequestRow
+
+POLL_S = 0.5  # as often as workers write
+
+
+@click.command("log")
+@data_dir_option
+@click.option("-n", "lines", type=click.IntRange(min=0), default=50, show_default=True, help="Show so many lines.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is asked from now on; Ctrl-C ends it.")
+@click.option("--errors", is_flag=True, help="Only what failed: no answer, or a status of 400 and above.")
+@click.option("--site", metavar="SITE", help="Only requests to this site.")
+@click.option("--kind", type=click.Choice([kind.value for kind in RequestKind]), help="Only requests of this kind.")
+def command(folder: Path, lines: int, follow: bool, errors: bool, site: str | None, kind: str | None) -> None:
+    """Show the last requests, oldest first.
+
+    Each line: when the request ended (UTC), its status or why there was no answer, the size of the body as sent, how
+    long it took, and the URL.
+
+    \b
+    Example:
+      gossamer log -f --errors
+    """
+    with open_existing(folder):  # only to refuse a folder without a crawl
+        pass
+    log = RequestLog(folder, Wanted(errors=errors, site=site, kind=kind))
+    _print(log.last(lines))
+    while follow:
+        time.sleep(POLL_S)
+        _print(log.new())
+
+
+def _print(rows: Iterable[RequestRow]) -> None:
+    for row in rows:
+        click.echo(request_line(row))
+
+
+def request_line(row: RequestRow) -> str:
+    """Return a request in one line."""
+    said = row.reason or str(row.status)
+    took_s = row.ended_at - row.started_at
+    return f"{moment(row.ended_at)}  {said:<17} {size(row.bytes):>9} {took_s:>7.2f} s  {plain(row.url)}"

@@ -1,0 +1,126 @@
+"""`gossamer show`: what a crawl knows of a URL, and what it has kept of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.log import request_line
+from gossamer.cli.wording import moment, plain, size, wait
+from gossamer.crawl.engines import open_existing
+from gossamer.errors import GossamerError
+from gossamer.inspect.stored import Trace, archived, read_body, trace
+from gossamer.records import UrlStatus
+from gossamer.urls import Refusal, identify, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.records import PageRow
+    from gossamer.urls import Url
+
+NOT_FOUND = 1  # exit status
+MAX_REQUESTS = 10
+
+
+@click.command("show")
+@click.argument("url")
+@data_dir_option
+@click.option("--text", "what", flag_value="text", help="Print the page's main text, and nothing else.")
+@click.option("--html", "what", flag_value="html", help="Print the archived body, inflated and decoded.")
+@click.option("--raw", "what", flag_value="raw", help="Print the archived answer byte for byte, head and body.")
+def command(url: str, folder: Path, what: str | None) -> None:
+    """Show what a crawl knows of a URL and has kept of it.
+
+    The URL is normalised as in a crawl; without a scheme it means https. The exit status is 1 if there is nothing.
+
+    \b
+    Example:
+      gossamer show https://example.org/ --text
+    """
+    named = _read_url(url)
+    with open_existing(folder) as frontier:
+        found = trace(frontier, folder, named)
+    if not found.is_known:
+        _say_there_is_nothing(f"{named.url} is not known to the crawl in {folder}.")
+    if what is None:
+        for name, text in _lines(found):
+            click.echo(f"{name:<9} {text}")
+    elif not found.pages:
+        _say_there_is_nothing(f"{named.url} is known, but no page is stored; without --{what} you see why.")
+    else:
+        _print_content(folder, found.pages[-1], what)
+
+
+def _read_url(text: str) -> Url:
+    url = normalise(text if "://" in text else f"https://{text}")
+    if isinstance(url, Refusal):
+        raise GossamerError(f"{plain(text)} cannot be part of a crawl: {url.value}.")
+    return identify(url)
+
+
+def _say_there_is_nothing(sentence: str) -> NoReturn:
+    click.echo(sentence, err=True)
+    raise click.exceptions.Exit(NOT_FOUND)
+
+
+def _print_content(folder: Path, page: PageRow, what: str) -> None:
+    if what == "text":
+        content = page.text.encode() + b"\n"
+    elif what == "html":
+        content = read_body(archived(folder, page), page).encode("utf-8", "replace")
+    else:
+        content = archived(folder, page).block
+    click.echo(content, nl=False)
+
+
+def _lines(found: Trace) -> Iterator[tuple[str, str]]:
+    yield "URL", found.url.url
+    yield "state", _state(found)
+    yield "site", _site(found)
+    for row in found.requests[-MAX_REQUESTS:]:
+        yield "request", request_line(row).rpartition("  ")[0] + f"  attempt {row.attempt}, {plain(row.address) or '-'}"
+    if not found.pages:
+        yield "page", "not stored"
+        return
+    page = found.pages[-1]
+    again = f" ({len(found.pages)} times; this is the last)" if len(found.pages) > 1 else ""
+    yield "page", f"stored, fetched {moment(page.fetched_at)}{again}"
+    yield "title", plain(page.title) or "-"
+    language = plain(page.lang) or "not declared"
+    yield "content", f"{plain(page.content_type) or 'no type'}, {page.charset or 'no charset'}, language {language}"
+    cut = ", incomplete" if page.truncated else ""
+    yield "", f"{size(page.body_bytes)} inflated{cut}, {len(page.text):,} characters of text, {page.links:,} links"
+    if page.warc_file:
+        yield "archive", f"warc/{page.warc_file}"
+        yield "", f"offset {page.warc_offset}, length {page.warc_length}, {page.payload_digest}"
+    else:
+        yield "archive", "none: stored without (--no-warc)"
+
+
+def _state(found: Trace) -> str:
+    state = found.state
+    if state is None:
+        return "not among the accepted URLs"
+    if state.status is UrlStatus.GIVEN_UP:
+        return f"given up: {state.reason}, depth {state.depth}"
+    if state.status is UrlStatus.DONE:
+        return f"done, depth {state.depth}"
+    waits = f", may be asked for {wait(state.wait_s)}" if state.wait_s else ""
+    return f"queued, depth {state.depth}, {state.tries} tries so far{waits}"
+
+
+def _site(found: Trace) -> str:
+    site = found.site
+    if site is None:
+        return f"{found.url.site}, not known"
+    if site.excluded:
+        turn = "excluded"
+    elif site.owner is not None:
+        turn = f"in hand of worker {site.owner}"
+    else:
+        turn = "nothing to do" if site.wait_s is None else f"next turn {wait(site.wait_s)}"
+    return f"{site.site}, {site.queued:,} queued, {turn}"

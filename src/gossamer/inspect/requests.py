@@ -1,0 +1,159 @@
+"""The crawl log: every request, from the end of the log backwards, or as it grows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from gossamer.errors import GossamerError
+from gossamer.records import RequestRow
+from gossamer.store import names
+from gossamer.store.reading import sources
+from gossamer.store.schemas import REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.store.reading import Folders, Source
+
+_FIRST_ERROR = 400  # of HTTP's statuses
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which requests to show."""
+
+    errors: bool = False  # only what failed: no answer, or one that says no
+    site: str | None = None
+    kind: str | None = None
+
+    def pick(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return those of the rows that are wanted."""
+        if self.errors:
+            failed = pc.not_equal(batch["reason"], "")
+            batch = batch.filter(pc.or_(failed, pc.greater_equal(batch["status"], _FIRST_ERROR)))
+        for column, value in (("site", self.site), ("kind", self.kind)):
+            if value is not None:
+                batch = batch.filter(pc.equal(batch[column], value))
+        return batch
+
+
+class RequestLog:
+    """A crawl's log. `last` reads its end; after that, `new` reads what has come since."""
+
+    def __init__(self, folders: Folders, wanted: Wanted) -> None:
+        self._folders = folders
+        self._wanted = wanted
+        self._rows_read: dict[tuple[Path, str], int] = {}  # of each journal, by folder and stem
+        self._sizes: dict[tuple[Path, str], int] = {}  # of each journal when it was last read
+        self._finished: set[tuple[Path, str]] = set()  # parts do not grow
+
+    def last(self, lines: int) -> list[RequestRow]:
+        """Return the last so many wanted requests, in the order in which they ended.
+
+        A worker's files follow each other in time, so each worker's are read from the newest back until they have
+        given enough.
+        """
+        found: list[RequestRow] = []
+        files = sorted(sources(self._folders, REQUESTS), key=_by_worker)
+        for _, of_worker in groupby(files, key=lambda source: _by_worker(source)[0]):
+            rows: list[RequestRow] = []
+            for source in reversed(list(of_worker)):
+                if len(rows) < lines or not _is_part(source):
+                    rows = _tail(self._read(source), lines) + rows
+                else:
+                    self._finished.add(_key(source))
+            found += _tail(rows, lines)
+        return _tail(sorted(found, key=_ended_at), lines)
+
+    def new(self) -> list[RequestRow]:
+        """Return the wanted requests that were written down since this was last asked."""
+        found: list[RequestRow] = []
+        for source in sources(self._folders, REQUESTS):
+            key = _key(source)
+            if key not in self._finished and self._sizes.get(key) != _size_of(source):
+                found += self._read(source)
+        return sorted(found, key=_ended_at)
+
+    def _read(self, source: Source) -> list[RequestRow]:
+        """Return a file's rows beyond those that were read before: a journal has grown, or become a part."""
+        rows: list[RequestRow] = []
+        key = _key(source)
+        size = _size_of(source)  # before reading: what comes meanwhile is read next time
+        skip = self._rows_read.pop(key, 0)
+        position = 0
+        for batch in _batches(source):
+            fresh = batch.slice(max(0, skip - position))
+            position += batch.num_rows
+            if fresh.num_rows:
+                rows += request_rows(self._wanted.pick(fresh))
+        if _is_part(source):
+            self._finished.add(key)
+        else:
+            self._rows_read[key], self._sizes[key] = max(position, skip), size
+        return rows
+
+
+def requests_of(folders: Folders, url_hash: bytes) -> list[RequestRow]:
+    """Return all requests for one URL, oldest first."""
+    wanted = pa.scalar(url_hash, pa.binary(16))
+    found: list[RequestRow] = []
+    for source in sources(folders, REQUESTS):
+        for batch in _batches(source):
+            found += request_rows(batch.filter(pc.equal(batch["url_hash"], wanted)))
+    return sorted(found, key=_ended_at)
+
+
+def request_rows(batch: pa.RecordBatch) -> list[RequestRow]:
+    """Return the rows of a batch of the log."""
+    columns = [
+        [microseconds / 1e6 for microseconds in column.cast(pa.int64()).to_pylist()]
+        if pa.types.is_timestamp(column.type)
+        else column.to_pylist()
+        for column in batch.columns
+    ]
+    return list(map(RequestRow._make, zip(*columns, strict=True)))
+
+
+def _batches(source: Source) -> Iterator[pa.RecordBatch]:
+    try:
+        yield from source.batches()
+    except (OSError, pa.ArrowException) as error:
+        what = str(error).splitlines()[0]
+        raise GossamerError(
+            f"{source.path} cannot be read ({what}); gossamer verify tells what else is damaged"
+        ) from None
+
+
+def _key(source: Source) -> tuple[Path, str]:
+    """Return what a journal has in common with the part that it becomes."""
+    return source.path.parents[1], names.stem_of(source.path)
+
+
+def _by_worker(source: Source) -> tuple[tuple[Path, str], str]:
+    folder, stem = _key(source)
+    return (folder, names.worker_of(source.path) or ""), stem
+
+
+def _size_of(source: Source) -> int:
+    try:
+        return source.path.stat().st_size
+    except FileNotFoundError:  # a journal that is just becoming a part
+        return -1
+
+
+def _tail(rows: list[RequestRow], lines: int) -> list[RequestRow]:
+    return rows[max(0, len(rows) - lines) :]
+
+
+def _is_part(source: Source) -> bool:
+    return source.path.suffix == names.PART_SUFFIX
+
+
+def _ended_at(row: RequestRow) -> float:
+    return row.ended_at

@@ -1,0 +1,39 @@
+"""Whether a crawl is running in a folder, judged by its lock: a file alone may be left by a crash."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A crawl that is under way."""
+
+    pid: int | None  # of its supervisor; None if that has not been written yet
+    started_at: float | None  # Unix seconds
+
+
+def find_running(folder: Path) -> Running | None:
+    """Return the crawl that holds the folder's lock, or None if nobody does."""
+    try:
+        file = (folder / "lock").open("rb")
+    except FileNotFoundError:
+        return None
+    with file:
+        try:
+            # Shared, and let go at once: two readers never take each other for a crawl.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = started_at = None
+            with suppress(ValueError, LookupError, TypeError):
+                said = json.load(file)
+                pid, started_at = int(said["pid"]), float(said["started_at"])
+            return Running(pid=pid, started_at=started_at)
+    return None

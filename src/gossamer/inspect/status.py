@@ -1,0 +1,85 @@
+"""The figures of a crawl: what is known, what is done, who is at work, how much room there is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gossamer.inspect.running import Running, find_running
+from gossamer.store.disk import free_space
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gossamer.frontier import Frontier
+    from gossamer.records import Stats, WorkerState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """How a crawl stands."""
+
+    folder: Path
+    running: Running | None
+    stats: Stats
+    workers: tuple[WorkerState, ...]  # that live; none if no crawl is running
+    used_bytes: Mapping[str, int]  # by folder or file of the crawl
+    free_bytes: int  # that can still be written
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as JSON knows it."""
+        stats = self.stats
+        return {
+            "folder": str(self.folder),
+            "running": self.running is not None,
+            "pid": self.running.pid if self.running else None,
+            "started_at": self.running.started_at if self.running else None,
+            "sites": stats.sites,
+            "sites_with_work": stats.sites_with_work,
+            "sites_in_hand": stats.sites_in_hand,
+            "known": stats.known,
+            "queued": stats.queued,
+            "done": stats.done,
+            "pages": stats.pages,
+            "given_up": {reason.value: urls for reason, urls in stats.given_up.items()},
+            "pages_left": stats.pages_left,
+            "next_due_s": stats.wait_s,
+            "workers": [
+                {"worker": one.worker, "label": one.label, "beats": one.beats, "sites": one.sites}
+                | {"figures": dict(one.figures)}
+                for one in self.workers
+            ],
+            "used_bytes": dict(self.used_bytes),
+            "free_bytes": self.free_bytes,
+        }
+
+
+def read_status(frontier: Frontier, folder: Path) -> Status:
+    """Return how the crawl in this folder stands."""
+    running = find_running(folder)
+    return Status(
+        folder=folder,
+        running=running,
+        stats=frontier.stats(),
+        # After a crash the dead are listed as living until the next start.
+        workers=tuple(worker for worker in frontier.workers() if running and not worker.gone),
+        used_bytes=_sizes(folder),
+        free_bytes=free_space(folder),
+    )
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Return what each folder and file of a crawl takes, the largest first."""
+    sizes = {entry.name: _size(entry) for entry in os.scandir(folder)}
+    return dict(sorted(sizes.items(), key=lambda item: -item[1]))
+
+
+def _size(entry: os.DirEntry[str]) -> int:
+    with suppress(FileNotFoundError):  # a journal becomes a part, a log is rotated
+        if entry.is_dir(follow_symlinks=False):
+            return sum(map(_size, os.scandir(entry.path)))
+        return entry.stat(follow_symlinks=False).st_size
+    return 0

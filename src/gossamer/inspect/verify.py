@@ -1,0 +1,236 @@
+"""Verify: is anything lost, and is everything whole? Reads all of a crawl, also while it goes on.
+
+A page reaches the disk before the frontier learns that it is done. So what the frontier counts is read first and rows
+after that: whatever happens meanwhile, a page that was counted must have its row.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from gossamer.frontier import FrontierError
+from gossamer.records import RequestKind
+from gossamer.store.checking import Flaw, check
+from gossamer.store.reading import sources
+from gossamer.store.schemas import PAGES, REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.frontier import Frontier
+    from gossamer.store.schemas import Table
+
+MAX_NAMED = 100  # problems of one kind that are named; the rest is counted
+
+_HASH = pa.binary(16)
+_STEP_ROWS = 50_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Check:
+    """One thing that was looked at: what was counted, and what is wrong."""
+
+    name: str
+    counts: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # worth knowing, and nothing wrong
+
+
+def verify(frontier: Frontier, folder: Path) -> Iterator[Check]:
+    """Check a crawl, one thing after the other.
+
+    Needs about 100 bytes of memory for each settled URL and each stored page; archives are read one by one.
+    """
+    yield _check_frontier(frontier)
+    yield _check_pages(frontier, folder)
+    yield _check_files(folder)
+
+
+# ---------------------------------------------------------------------- the frontier
+
+
+def _check_frontier(frontier: Frontier) -> Check:
+    """Every accepted URL is queued, in hand, done, or given up with a reason."""
+    checked = Check(name="frontier")
+    try:
+        checked.problems += frontier.audit()
+        stats = frontier.stats()
+    except FrontierError as error:
+        checked.problems.append(f"the frontier cannot be read: {error}")
+        return checked
+    checked.counts |= {
+        "sites": stats.sites,
+        "known": stats.known,
+        "queued": stats.queued,
+        "done": stats.done,
+        "given_up": sum(stats.given_up.values()),
+    }
+    return checked
+
+
+# ---------------------------------------------------------------------- pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hashes:
+    """Sets of URLs, by their hashes: exact, at a fifth of what Python's own sets take."""
+
+    stored: pa.Array  # distinct, of `pages`
+    done: pa.ChunkedArray
+    given_up: pa.ChunkedArray
+
+
+def _check_pages(frontier: Frontier, folder: Path) -> Check:
+    """Every page that is done has a row, and every row is of a URL that was accepted."""
+    checked = Check(name="pages")
+    try:
+        done_pages = frontier.stats().pages
+        rows = _read_hashes(folder, checked)
+        hashes = _sort_out(frontier, rows)
+        with_row = pc.sum(pc.is_in(hashes.stored, value_set=hashes.done)).as_py() or 0
+        checked.counts |= {"done_pages": done_pages, "urls": len(hashes.stored), "rows": len(rows)}
+        if with_row < done_pages:
+            checked.problems.append(f"{done_pages - with_row} done pages have no row in pages")
+            checked.problems += _name_missing(folder, hashes)
+        settled = pa.chunked_array([*hashes.done.chunks, *hashes.given_up.chunks], _HASH)
+        strange = hashes.stored.filter(pc.invert(pc.is_in(hashes.stored, value_set=settled)))
+        if len(strange):
+            _check_strangers(frontier, folder, strange, checked)
+    except FrontierError as error:
+        checked.problems.append(f"the frontier cannot be read: {error}")
+    return checked
+
+
+def _read_hashes(folder: Path, checked: Check) -> pa.ChunkedArray:
+    """Return the hash of every row of `pages`; count those that name no archive record."""
+    chunks, unarchived = [], 0
+    for batch in _readable(folder, PAGES, ["url_hash", "warc_file"]):
+        chunks.append(batch["url_hash"])
+        unarchived += pc.sum(pc.equal(batch["warc_file"], "")).as_py() or 0
+    if unarchived and keeps_archives(folder):
+        checked.problems.append(f"{unarchived} rows name no archive record, and crawl.toml does not say warc = false")
+    elif unarchived:
+        checked.notes.append(f"{unarchived} rows have no archive record, as crawl.toml says (warc = false)")
+    return pa.chunked_array(chunks, _HASH)
+
+
+def _sort_out(frontier: Frontier, rows: pa.ChunkedArray) -> _Hashes:
+    done, given_up = [], []
+    walk = frontier.settled()
+    while step := list(islice(walk, _STEP_ROWS)):
+        done.append(pa.array([url_hash for _, url_hash, reason in step if reason is None], _HASH))
+        given_up.append(pa.array([url_hash for _, url_hash, reason in step if reason is not None], _HASH))
+    return _Hashes(
+        stored=pc.unique(rows), done=pa.chunked_array(done, _HASH), given_up=pa.chunked_array(given_up, _HASH)
+    )
+
+
+def _name_missing(folder: Path, hashes: _Hashes) -> Iterator[str]:
+    """Name the done pages that have no row, as far as the log of requests tells.
+
+    Of a settled URL the frontier keeps only the hash. What was answered well but not kept on purpose (noindex, a
+    redirect in the page) is among these.
+    """
+    named = 0
+    without_row = hashes.done.filter(pc.invert(pc.is_in(hashes.done, value_set=hashes.stored)))
+    seen: set[str] = set()
+    for batch in _readable(folder, REQUESTS, ["url_hash", "url", "kind", "status"]):
+        is_good = pc.and_(pc.greater_equal(batch["status"], 200), pc.less(batch["status"], 300))
+        is_page = pc.and_(is_good, pc.equal(batch["kind"], RequestKind.PAGE))
+        found = batch.filter(pc.and_(is_page, pc.is_in(batch["url_hash"], value_set=without_row)))
+        for url in found["url"].to_pylist():
+            if url not in seen and named < MAX_NAMED:
+                seen.add(url)
+                named += 1
+                yield f"perhaps {url}: it was answered and is done, and has no row"
+
+
+def _check_strangers(frontier: Frontier, folder: Path, strange: pa.Array, checked: Check) -> None:
+    """Tell, of stored pages that are not settled, what a crash explains from what nothing explains.
+
+    A crash between storing and completing leaves rows of URLs that are still queued, and of redirect targets that
+    are not known yet: then the page that led there is still queued, on the same site. Should it lead elsewhere when
+    it is asked again, the log of requests shows that the stored page was really asked for.
+    """
+    unexplained: dict[bytes, str] = {}
+    open_pages: set[bytes] = set()
+    for batch in _readable(folder, PAGES, ["url_hash", "url", "site"]):
+        batch = batch.filter(pc.is_in(batch["url_hash"], value_set=strange))
+        for url_hash, url, site in zip(*batch.to_pydict().values(), strict=True):
+            if url_hash in open_pages or url_hash in unexplained:
+                continue
+            if _is_accounted_for(frontier, site, url_hash):
+                open_pages.add(url_hash)
+            else:
+                unexplained[url_hash] = url
+    wanted = pa.array(unexplained, _HASH)
+    for batch in _readable(folder, REQUESTS, ["url_hash"]) if unexplained else ():
+        for url_hash in batch["url_hash"].filter(pc.is_in(batch["url_hash"], value_set=wanted)).to_pylist():
+            unexplained.pop(url_hash, None)
+    if open_pages:
+        checked.notes.append(f"{len(open_pages)} pages are stored but not completed: they will be asked for again")
+    kind = "is stored, but was neither accepted nor asked for"
+    checked.problems += [f"{url} {kind}" for url in islice(unexplained.values(), MAX_NAMED)]
+    if len(unexplained) > MAX_NAMED:
+        checked.problems.append(f"{len(unexplained) - MAX_NAMED} more of: {kind}")
+
+
+def _is_accounted_for(frontier: Frontier, site: str, url_hash: bytes) -> bool:
+    if frontier.known(site, url_hash):
+        return True
+    state = frontier.find_site(site)
+    if state is not None and (state.queued or state.owner is not None):
+        return True
+    return frontier.known(site, url_hash)  # if it was completed between the two questions
+
+
+def _readable(folder: Path, table: Table, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield what can be read; that something cannot is told by the check of files."""
+    for source in sources(folder, table):
+        try:
+            yield from source.batches(columns)
+        except (OSError, pa.ArrowException):
+            continue
+
+
+# ---------------------------------------------------------------------- files
+
+
+def _check_files(folder: Path) -> Check:
+    """Every file is whole, and every row's archive record is where the row says, and intact."""
+    checked = Check(name="files")
+    stored = check(folder)
+    checked.counts |= {"pages": stored.pages, "requests": stored.requests, "records": stored.records}
+    kinds: Counter[Flaw] = Counter()
+    for problem in stored.problems:
+        kinds[problem.flaw] += 1
+        if problem.flaw is not Flaw.UNFINISHED and kinds[problem.flaw] <= MAX_NAMED:
+            detail = f": {problem.detail}" if problem.detail else ""
+            checked.problems.append(f"{problem.file}: {_words(problem.flaw)}{detail}")
+    unfinished = kinds.pop(Flaw.UNFINISHED, 0)
+    for flaw, count in kinds.items():
+        if count > MAX_NAMED:
+            checked.problems.append(f"{count - MAX_NAMED} more of: {_words(flaw)}")
+    if unfinished:
+        checked.notes.append(f"{unfinished} files are being written, or were when a crash came: a start finishes them")
+    return checked
+
+
+def _words(flaw: Flaw) -> str:
+    return flaw.value.replace("_", " ")
+
+
+def keeps_archives(folder: Path) -> bool:
+    """Tell whether the crawl archives what it fetches, as it does unless its settings say otherwise."""
+    try:
+        return tomllib.loads((folder / "crawl.toml").read_text(encoding="utf-8")).get("warc") is not False
+    except (OSError, ValueError):
+        return True

@@ -1,0 +1,121 @@
+"""`gossamer status`: figures on one screen, during a crawl and after it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gossamer.cli import run
+from gossamer.inspect.running import Running, find_running
+from tests.inspect.crawls import Crawl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def status(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert run(["status", "--json", "--data-dir", str(folder)]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def screen(folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run(["status", "--data-dir", str(folder)]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def locked(folder: Path) -> Iterator[Path]:
+    """A folder that a crawl holds."""
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write(json.dumps({"pid": 4321, "started_at": 1_767_225_600.5}))
+        lock.flush()
+        yield folder
+
+
+def test_a_finished_crawl_shows_what_came_of_every_url(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = status(folder, capsys)
+    assert (answer["running"], answer["pid"], answer["workers"]) == (False, None, [])
+    assert (answer["sites"], answer["sites_with_work"], answer["sites_in_hand"]) == (3, 0, 0)
+    assert (answer["known"], answer["queued"], answer["done"], answer["pages"]) == (15, 0, 12, 9)
+    assert answer["given_up"] == {"http_error": 3}
+    assert (answer["pages_left"], answer["next_due_s"]) == (None, None)
+    assert answer["free_bytes"] > 0
+    for name in ("warc", "pages", "requests"):
+        assert answer["used_bytes"][name] == sum(path.stat().st_size for path in (folder / name).iterdir()) > 0
+    shown = screen(folder, capsys)
+    assert f"{folder}, not running" in shown
+    assert "15 known: 0 queued, 12 done, 3 given up" in shown
+    assert "3 http_error" in shown
+    assert "workers" not in shown
+
+
+def test_a_running_crawl_shows_its_workers_as_they_last_said(locked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Crawl(locked, worker="w7") as crawl:
+        crawl.add("https://d.test/1", "https://d.test/2")
+        crawl.frontier.heartbeat({"pages": 1234, "requests": 1500, "bytes": 2.5e6, "turns": 3, "max_loop_lag_s": 0.045})
+        answer = status(locked, capsys)
+        shown = screen(locked, capsys)
+    assert (answer["running"], answer["pid"], answer["started_at"]) == (True, 4321, 1_767_225_600.5)
+    (worker,) = answer["workers"]
+    assert (worker["label"], worker["beats"], worker["figures"]["pages"]) == ("w7", 1, 1234)
+    assert answer["next_due_s"] == 0
+    assert "running since 2026-01-01 00:00:00Z (pid 4321)" in shown
+    (line,) = [line for line in shown.splitlines() if "w7" in line]
+    assert line.split() == ["w7", "1,234", "1,500", "2.5", "MB", "0", "3", "45", "ms"]
+    assert "next due   now" in shown
+    assert len(shown.splitlines()) <= 24
+    assert all(len(line) <= 80 + len(str(locked)) for line in shown.splitlines())
+
+
+def test_workers_of_a_crashed_crawl_are_not_shown_as_living(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    crawl = Crawl(tmp_path)
+    crawl.add("https://a.test/1")
+    crawl.claim()
+    crawl.crash()
+    (tmp_path / "lock").write_text('{"pid": 1, "started_at": 0}')
+    answer = status(tmp_path, capsys)
+    assert (answer["running"], answer["workers"], answer["sites_in_hand"]) == (False, [], 1)
+
+
+def test_a_page_limit_shows_what_is_left_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Crawl(tmp_path) as crawl:
+        crawl.frontier.resume(delay_s=0, page_limit=10)
+    assert status(tmp_path, capsys)["pages_left"] == 10
+    assert "10 left of the limit" in screen(tmp_path, capsys)
+
+
+def test_many_workers_still_fit_on_one_screen(locked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Crawl(locked) as crawl:
+        for number in range(39):
+            crawl.frontier.join(f"w{number}")
+        assert len(status(locked, capsys)["workers"]) == 40
+        assert "and 24 more" in screen(locked, capsys)
+
+
+def test_a_lock_that_says_nothing_is_still_a_lock(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        assert find_running(tmp_path) is None
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert find_running(tmp_path) == Running(pid=None, started_at=None)
+
+
+def test_two_who_look_do_not_take_each_other_for_a_crawl(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        assert find_running(tmp_path) is None
+
+
+@pytest.mark.parametrize("command", [["status"], ["log"], ["show", "https://a.test/"], ["verify"]], ids=" ".join)
+def test_a_folder_without_a_crawl_is_refused_and_left_as_it_was(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOSSAMER_DATA_DIR", str(tmp_path))
+    assert run(command) == 2
+    assert capsys.readouterr().err.startswith(f"gossamer: No crawl in {tmp_path}: ")
+    assert list(tmp_path.iterdir()) == []
