@@ -57,17 +57,22 @@ def hold_folder(folder: Path, *, patience_s: float = PATIENCE_S) -> Iterator[int
         os.close(descriptor)
 
 
-def crawling_pid(folder: Path) -> int | None:
-    """Return the supervisor that crawls in a folder, or whoever keeps it locked; None if nobody does."""
+def is_held(folder: Path) -> bool:
+    """Tell whether a crawl is running in a folder, or some process of one is left."""
     try:
         descriptor = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
-        return None
+        return False
     try:
-        if _try_lock(descriptor):
-            return None
+        return not _try_lock(descriptor)
     finally:
         os.close(descriptor)
+
+
+def crawling_pid(folder: Path) -> int | None:
+    """Return the supervisor that crawls in a folder, or whoever else keeps it locked; None if nobody does."""
+    if not is_held(folder):
+        return None
     found = [holder.pid for holder in holders(folder)]
     supervisor = _noted_pid(folder)
     return supervisor if supervisor in found or not found else found[0]

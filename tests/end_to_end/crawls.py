@@ -1,0 +1,161 @@
+"""Runs `gossamer crawl` against a simulated web, in a session of its own, so that all of it can be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from gossamer import simweb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from gossamer.simweb import Server, Verdict
+
+PATIENCE_S = 60.0
+EMAIL = "tests@example.org"
+
+
+class Crawl:
+    """A crawl of a simulated web, in a folder, over as many starts as it takes."""
+
+    def __init__(self, server: Server, folder: Path, *flags: str, delay_s: float, workers: int = 2) -> None:
+        self.server = server
+        self.folder = folder
+        self.delay_s = delay_s
+        self._seeds = folder.parent / f"{folder.name}-seeds.txt"
+        self._seeds.write_text("".join(f"{seed}\n" for seed in server.seeds()))
+        trust = ["--ca-file", str(server.ca_file)] if server.ca_file else []
+        self._arguments = [
+            *("crawl", str(self._seeds), "--data-dir", str(folder), "--email", EMAIL),
+            *("--delay", str(delay_s), "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", *trust),
+            *("--workers", str(workers), "--set", "retry_wait=0.1", "--set", "progress_every=1", *flags),
+        ]
+
+    def start(self, *flags: str) -> Start:
+        """Start it, or start it again."""
+        return Start([*self._arguments, *flags])
+
+    def finish(self, *flags: str) -> str:
+        """Start it and let it run to its end; return what it printed."""
+        with self.start(*flags) as start:
+            return start.end()
+
+    def judge(self, *, allowed_repeats: int = 0, **terms: str) -> Verdict:
+        """Let the server's log tell how it went."""
+        expected = simweb.expected(self.server.web, self.server.seeds(), token="Gossamer", **terms)  # type: ignore[arg-type]
+        return simweb.judge(
+            self.server.log(), delay_s=self.delay_s, expected=expected, allowed_repeats=allowed_repeats
+        )
+
+    def wait_for_requests(self, count: int) -> None:
+        """Wait until the server has answered so many requests."""
+        wait_until(lambda: self.server.answered() >= count, f"{count} requests")
+
+    @property
+    def log(self) -> str:
+        """What the crawl's processes logged."""
+        return (self.folder / "logs" / "gossamer.log").read_text()
+
+
+class Start:
+    """One start of a crawl; what is left of it when the block ends is killed."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "gossamer", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment(),
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill_group()
+        self._process.communicate()
+
+    @property
+    def status(self) -> int | None:
+        """Its exit status, once it has ended."""
+        return self._process.poll()
+
+    def end(self, *, status: int = 0) -> str:
+        """Wait until it has ended by itself, with this exit status; return what it printed."""
+        said, _ = self._process.communicate(timeout=PATIENCE_S)
+        assert self._process.returncode == status, said
+        return said
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the supervisor alone."""
+        self._process.send_signal(number)
+
+    def interrupt(self) -> None:
+        """Do what a terminal does at Ctrl-C: every process of the group gets the signal."""
+        os.killpg(self.pid, signal.SIGINT)
+
+    def kill_group(self) -> None:
+        """Kill all of its processes at once."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        self._process.wait()
+
+    def workers(self) -> list[int]:
+        """The worker processes that are there now."""
+        return children(self.pid, "gossamer.crawl.worker_process")
+
+    def page_processes(self) -> list[int]:
+        """The page processes that are there now."""
+        return [page for worker in self.workers() for page in children(worker, "gossamer.page_process")]
+
+
+def children(parent: int, module: str) -> list[int]:
+    """The processes that a process has started with `-m module`."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            ancestor = int(status.read_text().rpartition(")")[2].split()[1])
+            command = (status.parent / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has gone meanwhile
+            continue
+        if ancestor == parent and module.encode() in command:
+            found.append(int(status.parent.name))
+    return sorted(found)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until(happened: Callable[[], bool], what: str) -> None:
+    """Look again and again until something has happened."""
+    give_up_s = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < give_up_s, f"waited in vain for {what}"
+        time.sleep(0.01)
+
+
+def environment() -> dict[str, str]:
+    """Our own environment, with our modules and without settings."""
+    path = os.pathsep.join(filter(None, sys.path))
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GOSSAMER_")}
+    return own | {"PYTHONPATH": path}
