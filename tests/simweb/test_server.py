@@ -218,7 +218,8 @@ def hostile() -> Iterator[Server]:
         )
         for behaviour in Behaviour
     )
-    with serve(plain_web(sites=1, pages=1, planted=pages, tls=True)) as running:
+    big = Planted(host="big.test", body=bytes(20_000_000))
+    with serve(plain_web(sites=1, pages=1, planted=(*pages, big), tls=True)) as running:
         yield running
 
 
@@ -308,6 +309,34 @@ def test_endless_responses_never_run_ahead_of_their_reader(hostile: Server, beha
         assert hostile.cpu_s() - cpu_s < 0.1
     if sys.platform == "linux":
         assert int(Path(f"/proc/{hostile.pid}/statm").read_text().split()[1]) * 4_096 < 200_000_000
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_response_ends_when_its_last_bytes_go_out_and_not_when_it_was_made(hostile: Server, tls: bool) -> None:
+    url = hostile.web.origin("big.test", "https" if tls else "http") + "/"
+    plain = socket.create_connection(("127.0.0.1", hostile.tls_port if tls else hostile.port), timeout=5)
+    context = ssl.create_default_context(cafile=hostile.ca_file)
+    with context.wrap_socket(plain, server_hostname="big.test") if tls else plain as connection:
+        connection.sendall(get(url))
+        first = connection.recv(1)
+        begun = time.monotonic()
+        response = parse_response(first + read_all(connection))
+        read = time.monotonic()
+    assert len(response.body) == 20_000_000
+    assert begun <= last_request(hostile, url).ended <= read
+    assert last_request(hostile, url).body_bytes == 20_000_000
+
+
+def test_a_response_that_nobody_reads_to_the_end_is_logged_with_what_was_sent(hostile: Server) -> None:
+    url = hostile.web.origin("big.test", "http") + "/"
+    before = hostile.answered()
+    with connect(hostile, url) as connection:
+        connection.sendall(get(url))
+        assert connection.recv(1) == b"H"
+        assert hostile.answered() == before
+    while hostile.answered() == before:
+        pass
+    assert 0 < last_request(hostile, url).body_bytes < 20_000_000
 
 
 def test_a_raw_page_is_sent_as_it_is(hostile: Server) -> None:

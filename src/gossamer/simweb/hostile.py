@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
@@ -20,27 +21,32 @@ _BLOCK_BYTES = 65_536
 class Misbehaviour:
     """Sends one hostile response piece by piece, never faster than the client reads."""
 
-    def __init__(self, answer: Answer, write: Callable[[bytes], bool], done: Callable[[], None]) -> None:
-        self._write = write
-        self._done = done
+    def __init__(self, answer: Answer, write: Callable[[bytes], bool], done: Callable[[float], None]) -> None:
+        self._write = write  # says whether the kernel has taken everything
+        self._done = done  # told when the last piece went out, in seconds of the monotonic clock
         self._pieces = _pieces(answer)
+        self._piece = next(self._pieces)
         self._gap_s = answer.delay_s if answer.behaviour is Behaviour.DRIP else 0.0
-        self._stalls = answer.behaviour is Behaviour.STALL
+        self._ends = answer.behaviour is not Behaviour.STALL
         self._next: asyncio.Handle | None = None
         self.body_bytes = 0
 
     def go_on(self) -> None:
         """Send the next piece; called again when the kernel has taken it."""
         self.stop()
-        piece = next(self._pieces, None)
-        if piece is None:
-            if not self._stalls:
-                self._done()
-            return
+        piece, following = self._piece, next(self._pieces, None)
         head_bytes = piece.find(b"\r\n\r\n") + 4 if piece.startswith(b"HTTP/1.1 ") else 0
         self.body_bytes += len(piece) - head_bytes
-        if self._write(piece):
-            self._next = asyncio.get_running_loop().call_later(self._gap_s, self.go_on)
+        sent_at = time.monotonic()
+        taken = self._write(piece)
+        if following is not None:
+            self._piece = following
+            if taken:
+                self._next = asyncio.get_running_loop().call_later(self._gap_s, self.go_on)
+        elif self._ends:
+            self._done(sent_at)
+        else:
+            self._piece = b""
 
     def stop(self) -> None:
         """Send nothing more until `go_on`."""

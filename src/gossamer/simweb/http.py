@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from gossamer.simweb.traffic import Traffic
 
 _MAX_HEAD_BYTES = 65_536
+_PIECE_BYTES = 131_072
+_TAIL_BYTES = 8_192
+_NOTHING = memoryview(b"")
 
 
 class Connection(asyncio.Protocol):
@@ -31,6 +34,7 @@ class Connection(asyncio.Protocol):
         self._request: Request | None = None  # under way
         self._keep_alive = True
         self._reading = self._writing = False
+        self._rest = _NOTHING  # of the response under way
         self._sending: Misbehaviour | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._active_at = 0.0  # seconds of the monotonic clock
@@ -58,15 +62,15 @@ class Connection(asyncio.Protocol):
             return  # over TLS, a write may pause and resume before it returns
         if self._sending is not None:
             self._sending.go_on()
-        elif self._request is not None and self._timer is None:
-            self._end(time.monotonic())
+        elif self._rest:
+            self._send_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._traffic.connections.discard(self)
         self._keep_alive = False
         self._stop_sending()
         if self._request is not None:
-            self._end(time.monotonic())
+            self._end(time.monotonic(), self.transport.get_write_buffer_size() + len(self._rest))
 
     def idle_since(self, moment: float) -> bool:
         """Say whether nothing has been asked for, nor been under way, since `moment`."""
@@ -122,24 +126,37 @@ class Connection(asyncio.Protocol):
         assert self._request is not None
         size_bytes = len(answer.body) if head.method != "HEAD" else 0
         self._request = self._request._replace(body_bytes=size_bytes)
-        data = response(answer, head, keep_alive=self._keep_alive)
-        ended = time.monotonic()  # before the write: the client may have it all before we run again
-        if self._write(data):
-            self._end(ended)
+        self._rest = memoryview(response(answer, head, keep_alive=self._keep_alive))
+        self._send_rest()
 
-    def _write(self, data: bytes) -> bool:
+    def _send_rest(self) -> None:
+        """Send what is left, each piece when the kernel has taken the one before.
+
+        In pieces, because over TLS one big write counts as sent when it is merely encrypted. The last one is
+        small, and goes out after the moment that the log gives as the end: no client has it all before that.
+        """
+        while len(self._rest) > _TAIL_BYTES:
+            piece = self._rest[: min(_PIECE_BYTES, len(self._rest) - _TAIL_BYTES)]
+            self._rest = self._rest[len(piece) :]
+            if not self._write(piece):
+                return  # to be gone on with by `resume_writing`
+        tail, self._rest = self._rest, _NOTHING
+        ended = time.monotonic()
+        self._write(tail)
+        self._end(ended)
+
+    def _write(self, data: bytes | memoryview) -> bool:
         """Send; say whether all of it, and all before it, is with the kernel."""
         self._writing = True
         self.transport.write(data)
         self._writing = False
         return self.transport.get_write_buffer_size() == 0
 
-    def _end(self, ended: float) -> None:
+    def _end(self, ended: float, unsent_bytes: int = 0) -> None:
         request, self._request = self._request, None
         assert request is not None
-        unsent = self.transport.get_write_buffer_size()
-        if unsent:
-            request = request._replace(body_bytes=max(0, request.body_bytes - unsent))
+        if unsent_bytes:
+            request = request._replace(body_bytes=max(0, request.body_bytes - unsent_bytes))
         self._traffic.write_down(request._replace(ended=ended))
         self._active_at = ended
         if not self._keep_alive:
@@ -165,10 +182,9 @@ class Connection(asyncio.Protocol):
         self._sending = Misbehaviour(answer, self._write, self._sent_all)
         self._sending.go_on()
 
-    def _sent_all(self) -> None:
+    def _sent_all(self, ended: float) -> None:
         self._stop_sending()
-        if self._request is not None and not self.transport.get_write_buffer_size():
-            self._end(time.monotonic())
+        self._end(ended)
 
     def _stop_sending(self) -> None:
         if self._timer is not None:

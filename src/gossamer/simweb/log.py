@@ -1,9 +1,10 @@
 """The access log: one line per request, as the server saw it. Pure but for reading the file.
 
 A line is written when a request is over. `arrived` is taken after the request was read and `ended` before the
-last bytes of its response were handed to the kernel (or when the client was seen to have gone), both on the
-system's monotonic clock. A busy server thus stamps arrivals late and ends early: gaps between requests may
-look longer than they were, never shorter, and whoever keeps a delay is never accused of breaking it.
+last bytes of its response are handed to the kernel, both on the system's monotonic clock. A busy server thus
+stamps arrivals late and ends early: gaps between requests may look longer than they were, never shorter, and
+whoever keeps a delay is never accused of breaking it. Only when a client goes away before the end, `ended` is
+the moment at which the server notices: on a busy machine that may be late, and the judge can be given slack.
 """
 
 from __future__ import annotations

@@ -73,9 +73,9 @@ class Site:
 
     def __init__(self, hosts: Hosts) -> None:
         self.hosts = hosts
-        self.numbered: list[Page] = []  # by index
+        self.numbered: list[Page] = []  # by number
         self.by_url: dict[str, Page] = {}
-        self.children: dict[int, list[Page]] = {}  # by the parent's index
+        self.children: dict[int, list[Page]] = {}  # by the parent's number
 
     def add(self, page: Page, parent: int | None) -> None:
         """Add a page and the link to it, if there is one."""
