@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("frontier", "claimers", "seeding", "workbench", "store", "parse", "fetch", "simweb")
+NAMES = ("frontier", "claimers", "seeding", "workbench", "store", "parse", "fetch", "simweb", "crawl", "pace", "memory")
 
 
 def main() -> None:
