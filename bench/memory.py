@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from bench.frontier import links
 from gossamer import simweb
@@ -81,5 +81,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--urls", type=int, nargs=2, default=[100_000, 2_000_000])
     few, many = parser.parse_args(arguments).urls
     small, large = peak(few), peak(many)
-    print(f"peak of the process tree: {small / 1e6:.0f} MB with {few:,} URLs queued, {large / 1e6:.0f} MB with {many:,}: "
-          f"{(large - small) / 1e6:+.0f} MB")  # fmt: skip
+    grown = (large - small) / 1e6
+    print(
+        f"peak of the process tree: {small / 1e6:.0f} MB with {few:,} URLs, {large / 1e6:.0f} MB with {many:,}: {grown:+.0f} MB"
+    )

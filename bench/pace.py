@@ -3,8 +3,8 @@
     python -m bench pace --sites 2000 --delay 5 --workers 2 --seconds 60
 
 Crawls a simulated web for a while and lets the server's log judge: no early turn, and pages per second against the
-ideal of sites / delay, once every site has had its robots.txt read. What the machine had to spare is printed too: a rate
-below the ideal on a busy machine says nothing.
+ideal of sites / delay, once every site has had its robots.txt read. What the machine had to spare is printed too: a
+rate below the ideal on a busy machine says nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped]
 
 from gossamer import simweb
 
