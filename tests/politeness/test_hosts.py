@@ -30,7 +30,7 @@ from gossamer.politeness.hosts import (
     robots_url,
     rules_of,
 )
-from gossamer.politeness.robots import MAX_ROBOTS_BYTES
+from gossamer.politeness.robots import MAX_ROBOTS_BYTES, allows
 from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
 from tests.politeness.samples import NOW_AT, failed, fetched
 
@@ -229,6 +229,12 @@ def test_one_good_answer_makes_a_host_as_good_as_new() -> None:
     assert judge(answered(body=b""), before).state == HostState(host=HOST, expires_at=NOW_AT + DAY_S)
 
 
+@pytest.mark.parametrize("path", ["/", "/x", "/x?y"])
+def test_whoever_looks_only_at_the_rules_of_a_closed_host_asks_for_nothing(path: str) -> None:
+    for state in (judge(answered(500)).state, given_up()):
+        assert not allows(rules_of(state), HOST + path)
+
+
 def test_rules_from_before_are_not_relied_on_while_robots_txt_fails() -> None:
     before = judge(answered(body=b"User-agent: *\nDisallow: /a")).state
     assert is_blocked(judge(answered(500), before))
@@ -378,6 +384,7 @@ def test_of_a_body_that_was_cut_the_last_line_is_left_out(newline: bytes) -> Non
     assert may_ask(whole, "/private/public")
     assert not may_ask(cut, "/private/public")
     assert not may_ask(cut, "/private")
+    assert may_ask(cut, "/privat")
 
 
 def test_a_compressed_body_that_was_cut_is_read_as_far_as_it_goes() -> None:

@@ -174,15 +174,15 @@ def test_a_probe_that_is_overdue_is_due() -> None:
 
 def test_patience_ends_and_comes_back_with_an_answer() -> None:
     found = OutageGuard(OutageSettings(outage_patience_s=60.0))
-    fail(found, 10, 0.0)
-    fail(found, 1, 59.9)
+    fail(found, 10, 1_000.0)
+    fail(found, 1, 1_059.9)
     assert found.paused
-    fail(found, 1, 60.0)
+    fail(found, 1, 1_060.0)
     assert not found.paused
-    fail(found, 100, 61.0)
+    fail(found, 100, 1_061.0)
     assert not found.paused  # a web of dead sites must come to its end
-    found.report(62.0, "good.test", None, tries=0)
-    fail(found, 10, 100.0)
+    found.report(1_062.0, "good.test", None, tries=0)
+    fail(found, 10, 1_100.0)
     assert found.paused
 
 
