@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from gossamer.simweb.traffic import Traffic
 
 _MAX_HEAD_BYTES = 65_536
-_PIECE_BYTES = 131_072
-_TAIL_BYTES = 8_192
+_PIECE_BYTES = 65_536
 _NOTHING = memoryview(b"")
 
 
@@ -132,17 +131,16 @@ class Connection(asyncio.Protocol):
     def _send_rest(self) -> None:
         """Send what is left, each piece when the kernel has taken the one before.
 
-        In pieces, because over TLS one big write counts as sent when it is merely encrypted. The last one is
-        small, and goes out after the moment that the log gives as the end: no client has it all before that.
+        The last one goes out after the moment that the log gives as the end: no client has it all before that.
+        In pieces, because over TLS one big write counts as sent when it is merely encrypted.
         """
-        while len(self._rest) > _TAIL_BYTES:
-            piece = self._rest[: min(_PIECE_BYTES, len(self._rest) - _TAIL_BYTES)]
-            self._rest = self._rest[len(piece) :]
+        while len(self._rest) > _PIECE_BYTES:
+            piece, self._rest = self._rest[:_PIECE_BYTES], self._rest[_PIECE_BYTES:]
             if not self._write(piece):
                 return  # to be gone on with by `resume_writing`
-        tail, self._rest = self._rest, _NOTHING
+        last, self._rest = self._rest, _NOTHING
         ended = time.monotonic()
-        self._write(tail)
+        self._write(last)
         self._end(ended)
 
     def _write(self, data: bytes | memoryview) -> bool:
