@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path  # noqa: TC003 - the settings are read from the types at run time
@@ -77,15 +78,20 @@ class FetchSettings:
 
 
 def _is_endpoint(text: str) -> bool:
-    """Tell whether this is an IP address, perhaps with a port; one of IPv6 with a port has brackets."""
-    address, port = text, "53"
-    if text.startswith("["):
-        address, _, port = text[1:].partition("]")
-        port = port.removeprefix(":") if port else "53"
-    elif text.count(":") == 1:
-        address, _, port = text.partition(":")
+    """Tell whether this is an IP address, perhaps with a port; one of IPv6 then stands in brackets."""
+    if _version(text):
+        return True
+    address, _, port = text.rpartition(":")
+    bracketed = address.startswith("[") and address.endswith("]")
+    version = _version(address[1:-1] if bracketed else address)
+    return version == (6 if bracketed else 4) and bool(_PORT.fullmatch(port)) and 0 < int(port) < 65_536
+
+
+def _version(address: str) -> int | None:
     try:
-        ip_address(address)
+        return ip_address(address).version
     except ValueError:
-        return False
-    return port.isascii() and port.isdigit() and 0 < int(port) < 65_536
+        return None
+
+
+_PORT = re.compile("[0-9]{1,5}")

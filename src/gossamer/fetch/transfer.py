@@ -91,7 +91,9 @@ class Transfer:
         """Make a request; cancelling it closes the connection at once."""
         self._request = request
         url, address = request.url, request.address
+        target = url[len(request.host) :]
         self._curl.setopt(pycurl.URL, url)
+        self._curl.setopt(pycurl.REQUEST_TARGET, target)  # of the URL, libcurl would tidy dots and escapes
         if address != self._pinned:
             pin = f"[{address}]" if ":" in address else address
             self._curl.setopt(pycurl.CONNECT_TO, [f"::{pin}:"])
@@ -111,6 +113,7 @@ class Transfer:
                 started_at=started_at,
                 duration_s=duration_s,
             )
+        authority = request.host.partition("://")[2]
         return Fetched(
             url=url,
             status=self._status,
@@ -119,16 +122,10 @@ class Transfer:
             truncated=verdict,
             type_refused=self._stop is Stop.TYPE,
             address=address,
-            request_head=self._request_head(),
+            request_head=f"GET {target} HTTP/1.1\r\nHost: {authority}\r\n{self._head_rest}".encode("ascii"),
             started_at=started_at,
             duration_s=duration_s,
         )
-
-    def _request_head(self) -> bytes:
-        """Return what libcurl sent: Host and, behind it, our headers as they are."""
-        url, host = self._request.url, self._request.host
-        authority = host.partition("://")[2]
-        return f"GET {url[len(host) :]} HTTP/1.1\r\nHost: {authority}\r\n{self._head_rest}".encode("ascii")
 
     def _ending(self, code: int, duration_s: float) -> Ending:
         if not code and self._status:  # the common case, which needs no questions
@@ -252,7 +249,6 @@ def _configure(curl: pycurl.Curl, conduct: Conduct) -> None:
         pycurl.HTTPHEADER: list(conduct.headers),
         pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
         pycurl.HTTP_CONTENT_DECODING: 0,  # archives keep what was sent; we inflate later
-        pycurl.PATH_AS_IS: 1,
         # Nothing but this host over this connection, whatever the environment or an answer says.
         pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
         pycurl.FOLLOWLOCATION: 0,
