@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 BEGAN_AT = 1_767_225_600.0  # 2026-01-01, 00:00 UTC
 HTML = "<html><title>Größe</title><p>Ein paar Wörter.</p></html>"
+CHARSET = "macintosh"  # not what anyone would guess from so few bytes
 
 
 def html_answer(url: str, number: int) -> Fetched:
@@ -38,8 +39,8 @@ def html_answer(url: str, number: int) -> Fetched:
     return Fetched(
         url=url,
         status=200,
-        head=b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\nContent-Encoding: deflate\r\n\r\n",
-        body=zlib.compress(HTML.encode("latin-1")),
+        head=b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=macintosh\r\nContent-Encoding: deflate\r\n\r\n",
+        body=zlib.compress(HTML.encode(CHARSET)),
         address="192.0.2.7",
         request_head=b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
         started_at=BEGAN_AT + number,
@@ -51,9 +52,9 @@ def page_row(answer: Fetched, digest: str) -> PageRow:
     """The row of such a page, before it has a place in the archive."""
     return PageRow(
         url_hash=hash_url(answer.url), url=answer.url, site=site_of(answer.url), depth=0,
-        fetched_at=answer.started_at, status=200, content_type="text/html", charset="windows-1252", lang="de",
+        fetched_at=answer.started_at, status=200, content_type="text/html", charset="macintosh", lang="de",
         title="Größe", text="Ein paar Wörter.", links=0, content_hash=b"0" * 16, canonical="", signals="",
-        truncated=False, body_bytes=len(HTML.encode("latin-1")), payload_digest=digest, warc_file="",
+        truncated=False, body_bytes=len(HTML.encode(CHARSET)), payload_digest=digest, warc_file="",
         warc_offset=0, warc_length=0,
     )  # fmt: skip
 

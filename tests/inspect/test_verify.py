@@ -109,6 +109,7 @@ def test_a_redirect_target_that_was_stored_but_is_not_known_yet_is_no_problem(tm
     crawl.keep("https://a.test/target")
     crawl.store.sync()
     crawl.crash()
+    only(tmp_path, "journal/requests-*").unlink()  # pages are written before requests: the crash came in between
     assert problems(tmp_path) == []
 
 

@@ -49,9 +49,8 @@ class RequestLog:
     def __init__(self, folders: Folders, wanted: Wanted) -> None:
         self._folders = folders
         self._wanted = wanted
-        self._rows_read: dict[tuple[Path, str], int] = {}  # of each journal, by folder and stem
-        self._sizes: dict[tuple[Path, str], int] = {}  # of each journal when it was last read
-        self._finished: set[tuple[Path, str]] = set()  # parts do not grow
+        self._rows_read: dict[tuple[Path, str], int] = {}  # by folder and stem
+        self._shapes: dict[tuple[Path, str], tuple[str, int]] = {}  # of each file when it was last read
 
     def last(self, lines: int) -> list[RequestRow]:
         """Return the last so many wanted requests, in the order in which they ended.
@@ -67,7 +66,7 @@ class RequestLog:
                 if len(rows) < lines or not _is_part(source):
                     rows = _tail(self._read(source), lines) + rows
                 else:
-                    self._finished.add(_key(source))
+                    self._shapes[_key(source)] = _shape(source)
             found += _tail(rows, lines)
         return _tail(sorted(found, key=_ended_at), lines)
 
@@ -75,8 +74,7 @@ class RequestLog:
         """Return the wanted requests that were written down since this was last asked."""
         found: list[RequestRow] = []
         for source in sources(self._folders, REQUESTS):
-            key = _key(source)
-            if key not in self._finished and self._sizes.get(key) != _size_of(source):
+            if self._shapes.get(_key(source)) != _shape(source):
                 found += self._read(source)
         return sorted(found, key=_ended_at)
 
@@ -84,18 +82,15 @@ class RequestLog:
         """Return a file's rows beyond those that were read before: a journal has grown, or become a part."""
         rows: list[RequestRow] = []
         key = _key(source)
-        size = _size_of(source)  # before reading: what comes meanwhile is read next time
-        skip = self._rows_read.pop(key, 0)
+        self._shapes[key] = _shape(source)  # before reading: what comes meanwhile is read next time
+        skip = self._rows_read.get(key, 0)
         position = 0
         for batch in _batches(source):
             fresh = batch.slice(max(0, skip - position))
             position += batch.num_rows
             if fresh.num_rows:
                 rows += request_rows(self._wanted.pick(fresh))
-        if _is_part(source):
-            self._finished.add(key)
-        else:
-            self._rows_read[key], self._sizes[key] = max(position, skip), size
+        self._rows_read[key] = position
         return rows
 
 
@@ -140,11 +135,12 @@ def _by_worker(source: Source) -> tuple[tuple[Path, str], str]:
     return (folder, names.worker_of(source.path) or ""), stem
 
 
-def _size_of(source: Source) -> int:
+def _shape(source: Source) -> tuple[str, int]:
+    """Return what changes when a file has grown or become a part."""
     try:
-        return source.path.stat().st_size
+        return source.path.suffix, source.path.stat().st_size
     except FileNotFoundError:  # a journal that is just becoming a part
-        return -1
+        return source.path.suffix, -1
 
 
 def _tail(rows: list[RequestRow], lines: int) -> list[RequestRow]:
