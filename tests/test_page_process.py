@@ -293,11 +293,17 @@ async def test_killing_the_process_loses_no_page() -> None:
             assert pages.pid is not None
             pid = pages.pid
             os.kill(pid, signal.SIGSTOP)  # so that pages are in its hands when it dies
-            reads = asyncio.gather(*(pages.read(page(number, 200_000), archive=True) for number in range(10)))
+            ended: list[int] = []
+
+            async def read(number: int, ended: list[int] = ended) -> None:
+                assert_is(await pages.read(page(number, 200_000), archive=True), number)
+                ended.append(number)
+
+            reads = asyncio.gather(*map(read, range(10)))
             await until(lambda: len(pages._in_pipe) == PAGES_IN_PIPE)
             os.kill(pid, signal.SIGKILL)
-            for number, result in enumerate(await reads):
-                assert_is(result, number)
+            await reads
+            assert ended == [*range(10)]  # none had to wait for those that came later
             assert pages.replaced == round_number + 1
 
 
@@ -325,6 +331,23 @@ async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
         assert failed.reason is Reason.PARSE_CRASHED
         assert "-9" in failed.detail
         assert_is(await behind, 1)
+
+
+@LINUX
+@on_a_loop
+async def test_a_page_behind_one_that_wore_out_the_process_is_not_blamed_for_that() -> None:
+    async with PageProcess(
+        PageSettings(parse_memory_bytes=200_000_000, parse_deadline_s=30), agent="gossamer"
+    ) as pages:
+        worn = asyncio.create_task(pages.read(answer("<div>" * 1_600_000), archive=True))
+        slow = asyncio.create_task(pages.read(wide_table(20_000_000), archive=True))
+        await until(lambda: pages.replaced == 1 and pages._in_pipe)
+        assert pages.pid is not None
+        os.kill(pages.pid, signal.SIGKILL)
+        failed = await worn
+        assert isinstance(failed, ParseFailed)
+        assert failed.reason is Reason.PARSE_MEMORY
+        assert isinstance(await slow, ParsedPage)
 
 
 @on_a_loop
@@ -366,6 +389,16 @@ async def test_a_reader_that_gives_up_does_not_disturb_the_others() -> None:
             else:
                 assert not isinstance(result, BaseException)
                 assert_is(result, number)
+
+
+@on_a_loop
+async def test_a_page_that_nobody_waits_for_any_more_can_still_cost_the_process() -> None:
+    async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer") as pages:
+        slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
+        await until(lambda: pages._in_pipe)
+        slow.cancel()
+        assert_is(await pages.read(page(1), archive=True), 1)
+        assert pages.replaced == 1
 
 
 @on_a_loop

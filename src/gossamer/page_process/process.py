@@ -132,7 +132,7 @@ class PageProcess:
 
     def _fill_pipe(self) -> None:
         child = self._child
-        if child is None or not child.ready or child.retiring:
+        if child is None or not child.ready:
             return
         while self._waiting and len(self._in_pipe) < PAGES_IN_PIPE:
             job = self._waiting.popleft()
