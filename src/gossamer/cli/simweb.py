@@ -94,7 +94,7 @@ def _how_to_use(server: Server, seeds_file: Path) -> str:
 
 Crawl it:
   ./gossamer crawl {seeds_file} --email you@example.org --delay 0.5 --scope site \
---nameserver {server.dns} --allow-network 127.0.0.0/8{authority}
+--nameserver {server.dns} --allow-network 127.0.0.0/8{authority} --set retry_wait=1
 
 See a page:
   curl --resolve {name}:{port}:{web.address(name)}{trust} --compressed {front}
