@@ -153,6 +153,7 @@ def test_a_page_cut_at_the_cap_is_marked() -> None:
         "html",
         "text/html",
         "TEXT/HTML;charset=utf-8",
+        "text/html, text/html",
         "application/xhtml+xml",
         "application/rss+xml",
         "application/xml",

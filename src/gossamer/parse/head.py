@@ -11,6 +11,7 @@ _LINE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _FOLD: Final = re.compile(rb"\r?\n[ \t]+")
+_TYPE_END: Final = re.compile(r"[;,\s]")  # a comma: two header lines that somebody joined
 _CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 
 
@@ -48,7 +49,7 @@ def read_head(head: bytes) -> Head:
             case _:
                 signals.append((name.decode(), value))
     return Head(
-        content_type.partition(";")[0].strip().lower(),
+        _TYPE_END.split(content_type, 1)[0].lower(),
         label_in(content_type),
         ",".join(encodings),
         language,

@@ -1,0 +1,62 @@
+"""`gossamer check html`: what Gossamer reads in a page, by the very function that a crawl uses."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+import click
+
+from gossamer.cli.check import _answer_each, _MalformedError, _text_of
+from gossamer.page_process.settings import PageSettings
+from gossamer.parse.page import read_page
+from gossamer.records import Fetched, ParseFailed
+from gossamer.urls import Refusal, normalise
+
+_AGENT = "Gossamer"
+
+
+@click.command("html")
+def html() -> None:
+    """Read pages: charset, title, links and main text.
+
+    Reads lines {"html_b64": ..., "content_type": ..., "url": ...}; the content type is optional and taken for HTML.
+
+    \b
+    Example:
+      echo '{"html_b64": "PGEgaHJlZj14PkhpPC9hPg==", "url": "https://example.org/"}' | gossamer check html
+    """
+    _answer_each(_answer_html)
+
+
+def _answer_html(question: dict[str, Any]) -> dict[str, Any]:
+    url = normalise(_text_of(question, "url"))
+    if isinstance(url, Refusal):
+        raise _MalformedError(f"url: {url.value}")
+    try:
+        body = base64.b64decode(_text_of(question, "html_b64"), validate=True)
+    except (binascii.Error, ValueError):
+        raise _MalformedError("html_b64 is not Base64") from None
+    head = ["HTTP/1.1 200 OK", "", ""]
+    if question.get("content_type") is not None:
+        head.insert(1, "Content-Type: " + " ".join(_text_of(question, "content_type").split()))
+    answer = Fetched(
+        url=url,
+        status=200,
+        head="\r\n".join(head).encode("latin-1", "replace"),
+        body=body,
+        address="",
+        request_head=b"",
+        started_at=0.0,
+        duration_s=0.0,
+    )
+    page = read_page(answer, agent=_AGENT, max_bytes=PageSettings().max_inflated_bytes)
+    if isinstance(page, ParseFailed):
+        return {"error": page.detail}
+    return {
+        "charset": page.charset,
+        "title": page.title,
+        "links": [link.url for link in page.links],
+        "text": page.text,
+    }
