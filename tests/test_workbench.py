@@ -381,6 +381,21 @@ def test_removed_sites_leave_nothing_behind() -> None:
     assert len(bench._waiting) + len(bench._due) < 2_000
 
 
+def test_the_order_survives_that_most_sites_are_removed() -> None:
+    bench = workbench()
+    draw = random.Random(5)
+    due_s = {f"{number}.test": draw.random() for number in range(5_000)}
+    for name, at_s in due_s.items():
+        bench.take_in(claim(name), at_s)
+    for name in draw.sample(sorted(due_s), 4_500):
+        bench.remove(name)
+        del due_s[name]
+    assert len(bench._waiting) < 2_500
+    for name in sorted(due_s, key=due_s.__getitem__):
+        assert begin(bench, due_s[name]).site == name
+    assert bench.next_turn(1.0) is None
+
+
 def test_a_turn_costs_little_with_many_sites_in_hand() -> None:
     bench = workbench(sites=40_000, urls=100_000)
     for number in range(20_000):

@@ -179,7 +179,6 @@ class Workbench:
             self._busy -= 1
             self._dropped[name] = site
         self._due_sites -= site.is_due
-        site.is_due = False
         site.ticket = 0
         self._sweep()
         return site
