@@ -188,3 +188,12 @@ def test_a_mistaken_network_is_one_sentence_and_status_2() -> None:
     assert (result.returncode, result.stdout) == (2, b"")
     assert result.stderr.decode().count("\n") == 1
     assert "'intranet' is not a network" in result.stderr.decode()
+
+
+def test_html_is_read_as_in_a_crawl_and_its_parser_is_loaded_only_then() -> None:
+    page = base64.b64encode(b"<title>A</title><a href=/b>B</a>").decode()
+    (answer,) = check("html", questions=[{"html_b64": page, "url": "https://example.org/"}])
+    assert (answer["charset"], answer["title"], answer["links"]) == ("utf-8", "A", ["https://example.org/b"])
+    script = "import sys; from gossamer.cli import run; run(['check', 'url', 'a:b']); print('turbohtml' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines()[-1] == "False"

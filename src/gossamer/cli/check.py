@@ -1,4 +1,4 @@
-"""`gossamer check`: how Gossamer sees a URL, a robots.txt or an address, one JSON line for each.
+"""`gossamer check`: how Gossamer sees a URL, a robots.txt, a page or an address, one JSON line for each.
 
 Plumbing: programs, and tests against other implementations, ask the very functions that a crawl asks.
 """
@@ -23,9 +23,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-@click.group("check")
+class _WithHtml(click.Group):
+    """Loads `html`, and with it the parser, only when it is asked for: nobody else waits for that."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), "html"])
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name != "html":
+            return super().get_command(ctx, name)
+        from gossamer.cli.check_html import html
+
+        return html
+
+
+@click.group("check", cls=_WithHtml)
 def command() -> None:
-    """Say how Gossamer sees a URL, a robots.txt or an address.
+    """Say how Gossamer sees a URL, a robots.txt, a page or an address.
 
     Reads JSON lines from standard input and answers each with one JSON line, at once, so that a program can keep
     it running and ask. A line that cannot be understood is answered with its `error`, and the exit status is 2.
