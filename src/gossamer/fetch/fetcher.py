@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 class Fetcher:
-    """Fetches URLs. An async context: what is under way when it ends is cancelled."""
+    """Fetches URLs. An async context: what is under way when it ends is cancelled.
+
+    How many at once depends on the descriptors there are when it is made: raise their limit first.
+    """
 
     def __init__(self, settings: FetchSettings, *, user_agent: str, email: str = "") -> None:
         self._settings = settings
@@ -77,7 +80,7 @@ class Fetcher:
         """Make one request for a normalised URL.
 
         `before_send` is asked when the connection stands and before anything is sent over it; if it says no, nothing
-        is. It must not wait for anything.
+        is. It must neither wait nor raise.
         """
         started_at, begun = time.time(), time.perf_counter()
         host = host_of(url)
