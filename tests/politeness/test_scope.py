@@ -50,6 +50,7 @@ def find(found: Exclusions, url: str) -> str | None:
         ("2.1", "http://192.0.2.1/", None),
         ("2001:db8::1", "http://[2001:db8::1]/", "2001:db8::1"),
         ("[2001:DB8:0::1]", "http://[2001:db8::1]:8080/", "2001:db8::1"),
+        ("::1", "http://[::1]/", "::1"),
         ("localhost", "http://localhost/", "localhost"),
         ("https://example.org/private/", "https://example.org/private/", "https://example.org/private/"),
         ("https://example.org/private/", "https://example.org/private/x?y", "https://example.org/private/"),
