@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--urls", type=int, nargs=2, default=[100_000, 2_000_000])
     few, many = parser.parse_args(arguments).urls
     small, large = peak(few), peak(many)
-    grown = (large - small) / 1e6
     print(
-        f"peak of the process tree: {small / 1e6:.0f} MB with {few:,} URLs, {large / 1e6:.0f} MB with {many:,}: {grown:+.0f} MB"
+        f"peak of the process tree: {small / 1e6:.0f} MB with {few:,} URLs queued, {large / 1e6:.0f} MB with {many:,};"
     )
+    print(f"    {(large - small) / 1e6:+.0f} MB")
