@@ -19,17 +19,18 @@ import brotli  # type: ignore[import-untyped]
 import pytest
 import uvloop
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gossamer.page_process.frames import LENGTH_BYTES, pack_page, unpack_page
 from gossamer.page_process.process import PAGES_IN_PIPE, PageProcess
 from gossamer.page_process.settings import PageSettings
 from gossamer.parse.page import Content, read_page
-from gossamer.records import ParsedPage, ParseFailed, Reason, Truncation
+from gossamer.records import Fetched, ParsedPage, ParseFailed, Reason, Truncation
 from tests.parse.pages import answer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-    from gossamer.records import Fetched
 
 SETTINGS = PageSettings()
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -112,6 +113,37 @@ def test_a_page_is_read_as_it_would_be_in_the_worker(run: Callable[[Any], None])
         assert f"WARC-Payload-Digest: {found.payload_digest}\r\n".encode() in response
 
     run(read())
+
+
+@given(
+    st.builds(
+        Fetched,
+        url=st.text(),
+        status=st.integers(0, 999),
+        head=st.binary(),
+        body=st.binary(),
+        truncated=st.sampled_from([None, *Truncation]),
+        type_refused=st.booleans(),
+        address=st.text(),
+        request_head=st.binary(),
+        started_at=st.floats(allow_nan=False),
+        duration_s=st.floats(allow_nan=False),
+    ),
+    st.booleans(),
+)
+def test_any_answer_reaches_the_process_as_it_is(fetched: Fetched, archive: bool) -> None:
+    assert unpack_page(pack_page(fetched, archive=archive)[LENGTH_BYTES:]) == (fetched, archive)
+
+
+@on_a_loop
+async def test_pages_of_all_sizes_come_through() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        sizes = [1, 5_000_000, 10, 300_000, 260_000, 1, 3_000_000, 200_000, 5, 100_000]
+        results = await asyncio.gather(
+            *(pages.read(page(number, size), archive=True) for number, size in enumerate(sizes * 3))
+        )
+    for number, result in enumerate(results):
+        assert_is(result, number)
 
 
 @on_a_loop

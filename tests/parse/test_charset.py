@@ -63,7 +63,9 @@ def test_labels_mean_what_the_standard_says(label: str, charset: str) -> None:
     assert charset_of(label) == charset
 
 
-@pytest.mark.parametrize("label", ["", "utf-7", "utf-32", "bogus", "cp65001", "iso-2022-kr", "hz-gb-2312", "\0", "ü"])
+@pytest.mark.parametrize(
+    "label", ["", "utf-7", "utf-32", "bogus", "cp65001", "iso-2022-kr", "hz-gb-2312", "\0", "ü", "x" * 99]
+)
 def test_labels_that_nobody_should_follow_are_ignored(label: str) -> None:
     assert charset_of(label) == ""
     assert decode(GERMAN.encode(), label) == (GERMAN, "utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.parse.wishes import MAX_SIGNAL_CHARS
+from gossamer.parse.wishes import MAX_SIGNAL_CHARS, MAX_SIGNALS
 from tests.parse.pages import read
 
 LINK = "<a href=/x>x</a>"
@@ -96,6 +96,12 @@ def test_signals_are_kept_as_found() -> None:
 def test_a_page_without_signals_has_none() -> None:
     assert read("<p>x").signals == ""
     assert read("x", "text/plain").signals == ""
+
+
+def test_signals_are_bounded_in_number_but_all_are_obeyed() -> None:
+    page = read("<meta name=robots content=noai>" * 1_000 + "<meta name=robots content=noindex>")
+    assert page.signals == "\n".join(["robots=noai"] * MAX_SIGNALS)
+    assert page.noindex
 
 
 def test_a_signal_is_one_line_of_bounded_length() -> None:

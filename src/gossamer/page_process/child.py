@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BUFFER_BYTES: Final = 1 << 18
+_KEPT_BYTES: Final = 1 << 22  # a buffer that one page made larger than this is let go after it
 _MAX_FRAME_BYTES: Final = 1 << 30  # nothing sound is so long
 
 # Keep freed memory instead of giving it back and asking for it again with every page (5 % less time for large ones).
@@ -124,11 +125,10 @@ class Child:
         """Move what is left from `start` to the front of a buffer that holds at least `needed_bytes`."""
         rest = self._buffer[start : self._filled]
         self._filled = len(rest)
-        size_bytes = max(needed_bytes, _BUFFER_BYTES)
-        if size_bytes != len(self._buffer):
-            larger = memoryview(bytearray(size_bytes))
-            larger[: len(rest)] = rest
-            self._buffer = larger
+        if needed_bytes > len(self._buffer) or len(self._buffer) > _KEPT_BYTES >= needed_bytes:
+            other = memoryview(bytearray(max(needed_bytes, _BUFFER_BYTES)))
+            other[: len(rest)] = rest
+            self._buffer = other
         elif start:
             self._buffer[: len(rest)] = rest
 

@@ -22,6 +22,7 @@ _UTF_16: Final = frozenset({"utf-16le", "utf-16be"})
 _DECLARATION_BYTES: Final = 16_384  # the standard asks for 1,024; authors put more than that in front
 _SAMPLE_BYTES: Final = 65_536  # for guessing; begins shortly before the first byte that is not UTF-8
 _SNIFF_BYTES: Final = 64  # for UTF-16 without a mark: markup begins with ASCII in any language
+_MAX_LABEL_CHARS: Final = 40  # the longest has 19; what is longer would only fill the cache
 _XML_DECLARATION: Final = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]+)["']""")
 
 
@@ -52,11 +53,16 @@ def decode(body: bytes, label: str = "") -> Decoded:
     return Decoded(text, "utf-8")
 
 
-@lru_cache(maxsize=1_024)
 def charset_of(label: str) -> str:
     """Return the name of the charset that a label means; empty if the standard does not know it."""
+    label = label.strip()
+    return _charset_of(label) if 0 < len(label) <= _MAX_LABEL_CHARS else ""
+
+
+@lru_cache(maxsize=1_024)
+def _charset_of(label: str) -> str:
     try:
-        name = parse(b"", encoding=label.strip()).encoding if label else None
+        name = parse(b"", encoding=label).encoding
     except LookupError:
         return ""
     # `replacement` stands for charsets that no browser decodes: guessing is better than nothing.

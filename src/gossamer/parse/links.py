@@ -103,9 +103,9 @@ def refresh_of(metas: list[Element], header: str, base: str, url: str) -> str:
 
 def _query_in_charset(href: str, charset: str) -> str:
     """Escape a query as a browser does: in the charset of its page, where everything else is in UTF-8."""
-    path, question, rest = href.partition("?")
-    if href.isascii() or not question:
+    if href.isascii():
         return href
+    path, question, rest = href.partition("?")
     query, hash_, fragment = rest.partition("#")
     query = _NOT_ASCII.sub(lambda found: _escape(found[0], charset), query)
     return path + question + query + hash_ + fragment

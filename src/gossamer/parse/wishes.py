@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from gossamer.parse.head import Head
 
+MAX_SIGNALS: Final = 50
 MAX_SIGNAL_CHARS: Final = 500
 
 _SIGNAL_NAMES: Final = frozenset({"tdm-reservation", "tdm-policy"})  # of `<meta name>`, beside robots
@@ -47,7 +48,7 @@ def find_wishes(head: Head, metas: Iterable[Element], agent: str) -> Wishes:
     return Wishes(
         not words.isdisjoint(("noindex", "none")),
         not words.isdisjoint(("nofollow", "none")),
-        "\n".join(f"{name}={' '.join(value.split())[:MAX_SIGNAL_CHARS]}" for name, value in signals),
+        "\n".join(f"{name}={' '.join(value.split())[:MAX_SIGNAL_CHARS]}" for name, value in signals[:MAX_SIGNALS]),
     )
 
 
