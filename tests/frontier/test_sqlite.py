@@ -248,3 +248,9 @@ def test_statements_are_read_by_name_and_names_are_unique(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="one name to two statements"):
         read_statements(file)
     assert len(database.SQL) > 40
+
+
+def test_every_statement_is_run_by_somebody() -> None:
+    folder = Path(database.__file__).parent
+    code = "".join(file.read_text() for file in folder.glob("*.py"))
+    assert [name for name in database.SQL if f'"{name}"' not in code] == []

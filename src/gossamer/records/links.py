@@ -145,6 +145,7 @@ class Visit:
     epoch: int
     outcomes: Sequence[tuple[bytes, Outcome]] = ()
     hosts: Sequence[HostState] = ()
+    own_delay_s: float = 0.0  # what the site is known to ask for by now; holds even if its owner dies
     release: Release | None = None
 
 

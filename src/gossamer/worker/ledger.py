@@ -23,6 +23,7 @@ class _Report:
     epoch: int
     outcomes: list[tuple[bytes, Outcome]] = field(default_factory=list)
     hosts: list[HostState] = field(default_factory=list)
+    own_delay_s: float = 0.0
     release: _Due | None = None
 
 
@@ -52,6 +53,7 @@ class Page:
                     epoch=epoch,
                     outcomes=report.outcomes,
                     hosts=report.hosts,
+                    own_delay_s=report.own_delay_s,
                     release=None if report.release is None else _release(report.release, now_s),
                 )
                 for (site, epoch), report in self.reports.items()
@@ -83,9 +85,11 @@ class Ledger:
         """Note what became of a URL."""
         self._report(site, epoch).outcomes.append((url_hash, outcome))
 
-    def note_host(self, site: str, epoch: int, state: HostState) -> asyncio.Future[None]:
-        """Note what a host's robots.txt said; the future tells when that is committed."""
-        self._report(site, epoch).hosts.append(state)
+    def note_host(self, site: str, epoch: int, state: HostState, *, own_delay_s: float) -> asyncio.Future[None]:
+        """Note what a host's robots.txt said, and the delay its site has by that; the future tells when it is kept."""
+        report = self._report(site, epoch)
+        report.hosts.append(state)
+        report.own_delay_s = own_delay_s
         return self._page.committed
 
     def note_release(self, site: str, epoch: int, *, due_s: float, own_delay_s: float, failures: int) -> None:

@@ -236,8 +236,8 @@ class Worker:
                 self._give_up_or_retry(turn, url, answer, verdict)
                 return False
             state = site.hosts[url.host] = read.state
-            committed = self._desk.ledger.note_host(site.site, site.epoch, state)
             self._heed_delay(site)
+            committed = self._desk.ledger.note_host(site.site, site.epoch, state, own_delay_s=site.own_delay_s)
             if read.blocked:
                 site.take_urls_of(url.host)  # they stay queued until the block ends
                 return False
@@ -329,12 +329,15 @@ class Worker:
         site = turn.site
         due_s = self._clock()
         if turn.ended_s is not None:
-            due_s = turn.ended_s + turn_wait_s(
+            wait_s = turn_wait_s(
                 delay_s=site.delay_s,
                 crawl_delay_s=site.own_delay_s,
                 retry_after_s=turn.retry_after_s,
                 failures=site.failures,
             )
+            due_s = turn.ended_s + wait_s
+            if wait_s > site.delay_s:
+                site.urls.clear()  # they stay queued; the site is given back, so that a crash forgets no such wait
         if not self._bench.finish(site, due_s):
             self._desk.give_back(site, due_s)
 

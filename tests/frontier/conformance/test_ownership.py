@@ -155,6 +155,19 @@ def test_no_reboot_makes_a_turn_early(lab: Lab, uptime_s: float) -> None:
     assert claim(frontier)
 
 
+def test_a_delay_that_a_site_asks_for_holds_even_if_its_owner_dies_before_giving_it_back(lab: Lab) -> None:
+    frontier, worker = lab.join()
+    frontier.add(links("a.test", 3))
+    (owned,) = claim(frontier)
+    frontier.complete(Batch(visits=[Visit(site="a.test", epoch=owned.epoch, own_delay_s=300)]))
+    frontier.recover(worker)
+    frontier.join("next")
+    assert wait(frontier) == 300
+    lab.advance(300)
+    (owned,) = claim(frontier)
+    assert (owned.delay_s, owned.own_delay_s) == (300, 300)
+
+
 def test_time_in_which_nobody_crawled_does_not_count(lab: Lab) -> None:
     frontier, _ = lab.join()
     frontier.add(links("a.test", 2))

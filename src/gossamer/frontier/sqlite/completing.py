@@ -31,6 +31,8 @@ def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
             "failures": host.failures, "failing_since": host.failing_since,
             "blocked_until": tx.after_ms(host.blocked_s) if host.blocked_s else 0,
         })  # fmt: skip
+    if visit.own_delay_s:  # a fact like the rules it comes from
+        tx.execute(SQL["keep_delay"], {"site_id": site_id, "delay_ms": math.ceil(visit.own_delay_s * 1000)})
     if mine:
         _put_back(tx, site_id, visit)
         if release := visit.release:

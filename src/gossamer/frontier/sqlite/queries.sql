@@ -165,8 +165,8 @@ VALUES (:site_id, :name, :rules, :expires_at, :failures, :failing_since, :blocke
 ON CONFLICT (site_id, name) DO UPDATE SET rules = excluded.rules, expires_at = excluded.expires_at,
     failures = excluded.failures, failing_since = excluded.failing_since, blocked_until = excluded.blocked_until
 
--- name: use_reserved
-UPDATE site SET in_hand = :urls WHERE site_id = :site_id
+-- name: keep_delay
+UPDATE site SET delay_ms = max(delay_ms, :delay_ms) WHERE site_id = :site_id
 
 -- name: release_site
 UPDATE site SET owner = NULL, in_hand = 0, delay_ms = :delay_ms, failures = :failures, paced_at = :paced_at, has_work = :has_work,
