@@ -349,6 +349,20 @@ async def test_killing_an_idle_process_goes_unnoticed() -> None:
         assert_is(await pages.read(page(1), archive=True), 1)
 
 
+@LINUX
+@on_a_loop
+async def test_a_page_sent_to_a_process_that_has_just_died_is_read_by_the_next() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        assert_is(await pages.read(page(0), archive=True), 0)
+        assert pages.pid is not None
+        os.kill(pages.pid, signal.SIGKILL)
+        while is_alive(pages.pid):  # without letting the loop hear of it
+            pass
+        results = await asyncio.gather(*(pages.read(page(number), archive=True) for number in range(10)))
+        for number, result in enumerate(results):
+            assert_is(result, number)
+
+
 @on_a_loop
 async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
     async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
