@@ -222,7 +222,7 @@ class Worker:
         site = turn.site
         state = site.hosts.get(url.host)
         if not is_fresh(state, self._wall_clock()):
-            answer = await self._read_robots(turn, url.host)
+            answer = await self._read_robots(turn, url)
             read = judge_robots(
                 answer,
                 host=url.host,
@@ -248,12 +248,12 @@ class Worker:
             return False
         return True
 
-    async def _read_robots(self, turn: Turn, host: str) -> Fetched | Failed:
+    async def _read_robots(self, turn: Turn, page: QueuedUrl) -> Fetched | Failed:
         """Fetch a robots.txt, behind redirects within the site: nobody else's site is asked in this one's turn."""
-        url = robots_url(host)
+        url = robots_url(page.host)
         for hop in range(MAX_HOPS + 1):
             await self._pause(turn)
-            answer = await self._request(turn, url, RequestKind.ROBOTS)
+            answer = await self._request(turn, url, RequestKind.ROBOTS, tries=page.tries)
             target = robots_redirect(answer, url)
             if target is None or target.site != turn.site.site or hop == MAX_HOPS:
                 break
@@ -267,7 +267,7 @@ class Worker:
             while (wait_s := due_s - self._clock()) > 0:  # noqa: ASYNC110 - a coarse loop clock may end it early
                 await asyncio.sleep(wait_s)
 
-    async def _request(self, turn: Turn, url: str, kind: RequestKind, *, tries: int = 0) -> Fetched | Failed:
+    async def _request(self, turn: Turn, url: str, kind: RequestKind, *, tries: int) -> Fetched | Failed:
         """Make one request and write it down."""
         site = turn.site
         turn.ended_s = self._clock()  # should it be cancelled, it counts as made
@@ -345,7 +345,8 @@ class Worker:
 
     def _judge(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
         """Tell what an answer means for the page, and note what it means for the site."""
-        turn.site.failures = turn.site.failures + 1 if shows_trouble(answer) else 0
+        if not (isinstance(answer, Failed) and self._outage.excuses(answer.reason)):
+            turn.site.failures = turn.site.failures + 1 if shows_trouble(answer) else 0
         verdict = judge_answer(answer, tries=url.tries, now_at=self._wall_clock(), settings=self._manners.pace)
         if isinstance(verdict, TryLater | Refused):
             turn.retry_after_s = verdict.retry_after_s
