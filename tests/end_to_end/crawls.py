@@ -50,9 +50,7 @@ class Crawl:
     def judge(self, *, allowed_repeats: int = 0, **terms: str) -> Verdict:
         """Let the server's log tell how it went."""
         expected = simweb.expected(self.server.web, self.server.seeds(), token="Gossamer", **terms)  # type: ignore[arg-type]
-        return simweb.judge(
-            self.server.log(), delay_s=self.delay_s, expected=expected, allowed_repeats=allowed_repeats
-        )
+        return simweb.judge(self.server.log(), delay_s=self.delay_s, expected=expected, allowed_repeats=allowed_repeats)
 
     def wait_for_requests(self, count: int) -> None:
         """Wait until the server has answered so many requests."""

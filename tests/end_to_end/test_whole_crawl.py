@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-WARCIO_WITHOUT_BROTLI = "import sys; sys.modules['brotli'] = None; from warcio.cli import main; main(['check', sys.argv[1]])"
+WARCIO_WITHOUT_BROTLI = (
+    "import sys; sys.modules['brotli'] = None; from warcio.cli import main; main(['check', sys.argv[1]])"
+)
 ENCODINGS = "gzip, deflate, br, zstd"  # what the crawler asks for
 
 

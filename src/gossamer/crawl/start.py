@@ -103,6 +103,7 @@ async def _supervise(
         silence_s=settings.supervisor.worker_silence_s,
         stop_s=settings.worker.stop_s,
         max_duration_s=settings.crawl.max_duration_s,
+        repair=lambda workers: repair(folder, workers),
         show=show,
     )
     ended = await supervisor.run()

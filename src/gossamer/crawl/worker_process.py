@@ -22,7 +22,7 @@ from gossamer.crawl.folder import open_log, read_settings
 from gossamer.errors import GossamerError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.supervisor.child import MISTAKE
-from gossamer.supervisor.supervisor import label_of
+from gossamer.supervisor.supervisor import label_of, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -52,7 +52,7 @@ def main() -> None:
 async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) -> None:
     label = label_of(os.getpid())
     with open_frontier(folder) as frontier:
-        name = f"w{frontier.join(label)}"  # never used before: names of files hold it
+        name = name_of(frontier.join(label))
         async with open_worker(
             frontier=frontier, folder=folder, name=name, label=label, settings=settings, clock=boot_seconds
         ) as (worker, figures):

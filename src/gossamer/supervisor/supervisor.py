@@ -18,7 +18,7 @@ from gossamer.supervisor.child import MISTAKE, Child
 from gossamer.supervisor.progress import Progress, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
     from gossamer.frontier import Frontier
@@ -31,6 +31,7 @@ TICK_S: Final = 1.0
 QUICK_S: Final = 10.0  # a worker that dies sooner died of its start
 MAX_QUICK_DEATHS: Final = 8  # in a row
 MAX_PAUSE_S: Final = 8.0  # before a worker that dies quickly is started again
+ECHO_S: Final = 0.1  # `timeout` and some shells send a signal to the process and to its group: that is one
 LAST_WORDS_S: Final = 2.5  # at a stop, for the last report and for finishing files; then workers are killed
 
 
@@ -60,6 +61,11 @@ def label_of(pid: int) -> str:
     return f"{socket.gethostname()}:{pid}"
 
 
+def name_of(worker: int) -> str:
+    """Return the name that a worker's files carry: never used before, as no worker's number is."""
+    return f"w{worker}"
+
+
 class Supervisor:
     """The only parent of the workers in one folder, whose lock it holds."""
 
@@ -74,6 +80,7 @@ class Supervisor:
         silence_s: float,
         stop_s: float,  # how long workers wait for what is under way
         max_duration_s: float | None,
+        repair: Callable[[Collection[str]], object],  # puts the files of dead workers in order
         show: Callable[[Progress], None],  # called every second
     ) -> None:
         self._frontier = frontier
@@ -84,6 +91,7 @@ class Supervisor:
         self._silence_s = silence_s
         self._stop_s = stop_s
         self._max_duration_s = max_duration_s
+        self._repair = repair
         self._show = show
         self._children: set[Child] = set()
         self._tally = Tally()
@@ -91,6 +99,7 @@ class Supervisor:
         self._detail = ""
         self._stopping = asyncio.Event()
         self._started_s = time.monotonic()
+        self._signalled_s = -ECHO_S
         # Not on the event loop: a worker that was stopped inside a transaction would stop whoever watches it.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
 
@@ -164,17 +173,22 @@ class Supervisor:
                 await asyncio.wait_for(self._stopping.wait(), min(2.0**quick_deaths / 8, MAX_PAUSE_S))
 
     async def _recover(self, child: Child) -> None:
-        """Free what a worker had in hand, now that it is surely dead; one that ended well has nothing left."""
+        """Free what a worker had in hand, now that it is surely dead, and put its files in order.
+
+        One that ended well has nothing left to free or to mend.
+        """
         label = label_of(child.pid)
 
         def recover() -> int:
             listed = [worker.worker for worker in self._frontier.workers() if worker.label == label and not worker.gone]
-            return sum(map(self._frontier.recover, listed))
+            freed = sum(map(self._frontier.recover, listed))
+            self._repair([name_of(worker) for worker in listed])
+            return freed
 
         while True:
             try:
                 freed = await self._in_thread(recover)
-            except FrontierError as error:
+            except (FrontierError, OSError) as error:
                 if self._stopping.is_set():
                     return  # the next start does it
                 log.warning("What a dead worker had in hand cannot be freed yet (%s).", error)
@@ -190,6 +204,11 @@ class Supervisor:
             child.kill()
 
     def _on_signal(self) -> None:
+        now_s = time.monotonic()
+        echo = now_s - self._signalled_s < ECHO_S
+        self._signalled_s = now_s
+        if echo:
+            return
         if self._stopping.is_set():
             self._end = End.KILLED
             self._kill_all()
