@@ -25,17 +25,18 @@ EMAIL = "tests@example.org"
 class Crawl:
     """A crawl of a simulated web, in a folder, over as many starts as it takes."""
 
-    def __init__(self, server: Server, folder: Path, *flags: str, delay_s: float, workers: int = 2) -> None:
+    def __init__(self, server: Server, folder: Path, *more_seeds: str, delay_s: float, workers: int = 2) -> None:
         self.server = server
         self.folder = folder
         self.delay_s = delay_s
-        self._seeds = folder.parent / f"{folder.name}-seeds.txt"
-        self._seeds.write_text("".join(f"{seed}\n" for seed in server.seeds()))
+        self.seeds = [*server.seeds(), *more_seeds]
+        seeds_file = folder.parent / f"{folder.name}-seeds.txt"
+        seeds_file.write_text("".join(f"{seed}\n" for seed in self.seeds))
         trust = ["--ca-file", str(server.ca_file)] if server.ca_file else []
         self._arguments = [
-            *("crawl", str(self._seeds), "--data-dir", str(folder), "--email", EMAIL),
+            *("crawl", str(seeds_file), "--data-dir", str(folder), "--email", EMAIL),
             *("--delay", str(delay_s), "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", *trust),
-            *("--workers", str(workers), "--set", "retry_wait=0.1", "--set", "progress_every=1", *flags),
+            *("--workers", str(workers), "--set", "retry_wait=0.1", "--set", "progress_every=1"),
         ]
 
     def start(self, *flags: str) -> Start:
@@ -49,7 +50,7 @@ class Crawl:
 
     def judge(self, *, allowed_repeats: int = 0, **terms: str) -> Verdict:
         """Let the server's log tell how it went."""
-        expected = simweb.expected(self.server.web, self.server.seeds(), token="Gossamer", **terms)  # type: ignore[arg-type]
+        expected = simweb.expected(self.server.web, self.seeds, token="Gossamer", **terms)  # type: ignore[arg-type]
         return simweb.judge(self.server.log(), delay_s=self.delay_s, expected=expected, allowed_repeats=allowed_repeats)
 
     def wait_for_requests(self, count: int) -> None:

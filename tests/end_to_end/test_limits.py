@@ -1,0 +1,79 @@
+"""Crawls that end because they were told when to end, and what may change when they go on."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer import simweb
+from gossamer.simweb import plain_web
+from gossamer.store.reading import last_pages
+from gossamer.urls import site_of
+from tests.end_to_end.crawls import Crawl, Start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.simweb import Server
+
+SITES, PAGES = 6, 6
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with simweb.serve(plain_web(sites=SITES, pages=PAGES, links_across=0.0)) as running:
+        yield running
+
+
+def test_a_page_limit_is_kept_to_the_page_and_can_be_raised(server: Server, tmp_path: Path) -> None:
+    crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+    said = crawl.finish("--max-pages", "17")
+    assert "The page limit is reached: 17 pages" in said
+    assert len(list(last_pages(crawl.folder))) == 17
+    said = crawl.finish()
+    assert "over all starts 17 pages" in said, "the limit holds over all starts"
+    said = crawl.finish("--max-pages", "1000")
+    assert f"Nothing is left to fetch: {SITES * PAGES - 17} pages" in said
+    assert len(list(last_pages(crawl.folder))) == SITES * PAGES
+
+
+def test_a_crawl_goes_on_with_the_settings_it_had(server: Server, tmp_path: Path) -> None:
+    crawl = Crawl(server, tmp_path / "data", delay_s=1.0)
+    begun_s = time.monotonic()
+    said = crawl.finish("--max-duration", "2s")
+    assert "The time is up" in said
+    assert time.monotonic() - begun_s < 12
+    before = server.answered()
+    with Start(["crawl", "--data-dir", str(crawl.folder), "--max-duration", "1s"]) as start:
+        said = start.end()
+    assert f"{SITES} sites / 1 s" in said
+    assert "; 2 workers; into" in said
+    assert server.answered() > before
+    ours = [request for request in server.log() if request.arrived > begun_s]
+    assert simweb.judge(ours, delay_s=1.0, expected=None).early == ()
+
+
+def test_only_the_seeds_are_fetched_when_asked_for(server: Server, tmp_path: Path) -> None:
+    crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+    said = crawl.finish("--seeded-urls-only", "--no-warc")
+    assert f"Nothing is left to fetch: {SITES} pages" in said
+    assert sorted(row.url for row in last_pages(crawl.folder)) == sorted(crawl.seeds)
+    assert list((crawl.folder / "warc").iterdir()) == []
+
+
+def test_an_excluded_site_is_left_alone_and_goes_on_when_it_is_readmitted(tmp_path: Path) -> None:
+    with simweb.serve(plain_web(sites=2, pages=3)) as server:
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+        excluded = site_of(crawl.seeds[0])
+        file = tmp_path / "excluded.txt"
+        file.write_text(f"{excluded}  # asked us to\n")
+        said = crawl.finish("--exclude-file", str(file))
+        assert "Nothing is left to fetch: 3 pages" in said
+        assert excluded not in {site_of(request.url) for request in server.log()}
+        file.write_text("")
+        assert "Nothing is left to fetch: 3 pages" in crawl.finish()
+        verdict = crawl.judge()
+        assert verdict.ok, verdict.summary()
