@@ -124,7 +124,7 @@ def one_line(progress: Progress) -> str:
     stats = progress.stats
     trouble = f"; {'; '.join(progress.troubles)}" if progress.troubles else ""
     return (
-        f"{progress.pages:,} pages ({progress.pages_per_s:.1f}/s), {stats.queued:,} queued, {stats.sites:,} sites, "
+        f"{stats.pages:,} pages ({progress.pages_per_s:.1f}/s), {stats.queued:,} queued, {stats.sites:,} sites, "
         f"{sum(stats.given_up.values()):,} given up, {len(progress.troubles)} in trouble{trouble}"
     )
 
@@ -136,7 +136,7 @@ def screen(folder: Path, progress: Progress) -> Table:
     reasons = ", ".join(f"{urls:,} {reason.value}" for reason, urls in given_up)
     lag_ms = figures.get("max_loop_lag_s", 0) * 1000
     rows: list[tuple[str, object]] = [
-        ("pages", f"{progress.pages:,}  ({progress.pages_per_s:.1f} a second; {stats.pages:,} over all starts)"),
+        ("pages", f"{stats.pages:,}  ({progress.pages_per_s:.1f} a second)"),
         ("received", f"{figures.get('bytes', 0) / 1e6:,.1f} MB  ({progress.bytes_per_s / 1e6:.2f} MB a second)"),
         ("sites", f"{stats.sites:,} known, {stats.sites_with_work:,} with work, {stats.sites_in_hand:,} in hand"),
         ("queue", f"{stats.queued:,} of {stats.known:,} URLs known"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+from contextlib import contextmanager
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +17,7 @@ from gossamer.errors import GossamerError
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 SETTINGS_FILE: Final = "crawl.toml"
 LOG_FILE: Final = "logs/gossamer.log"
@@ -36,11 +37,11 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strangers = {path.name for path in folder.iterdir()} - _BEFORE_A_CRAWL
+        if strangers and not holds_crawl(folder):
+            raise GossamerError(f"{folder} holds files but no crawl: name a new or an empty folder with --data-dir.")
         (folder / LOG_FILE).parent.mkdir(exist_ok=True)
     except OSError as error:
         raise GossamerError(f"{folder} cannot be the crawl's folder: {error.strerror}.") from None
-    if strangers and not holds_crawl(folder):
-        raise GossamerError(f"{folder} holds files but no crawl: name a new or an empty folder with --data-dir.")
 
 
 def gather_settings(file: Path | None, *, environment: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
@@ -69,13 +70,21 @@ def read_settings(folder: Path) -> Settings:
     return Settings(**gather(SECTIONS, file=folder / SETTINGS_FILE, environment={}, flags={}))
 
 
-def open_log(folder: Path, level: str) -> None:
+@contextmanager
+def open_log(folder: Path, level: str) -> Iterator[None]:
     """Let this process log to the crawl's file. All append to one file, which only the supervisor rotates."""
     handler = WatchedFileHandler(folder / LOG_FILE, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
+    former = root.level
     root.addHandler(handler)
     root.setLevel(level.upper())
+    try:
+        yield
+    finally:
+        root.setLevel(former)
+        root.removeHandler(handler)
+        handler.close()
 
 
 def rotate_log(folder: Path) -> None:

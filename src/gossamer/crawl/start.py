@@ -8,13 +8,14 @@ import os
 import sys
 from typing import TYPE_CHECKING, Protocol
 
-from gossamer.crawl.announce import announce, warnings
+from gossamer.crawl.announce import announce, count, warnings
 from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.exclusions import apply_exclusions
 from gossamer.crawl.folder import LOG_FILE, holds_crawl, make_folder, open_log, rotate_log, write_settings
 from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.errors import GossamerError
+from gossamer.fetch.authorities import authorities_file
 from gossamer.store.repair import repair
 from gossamer.supervisor import End, Ended, Progress, Supervisor
 from gossamer.supervisor.lock import hold_folder
@@ -56,33 +57,37 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audie
             f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
         )
     exclusions = read_exclusions(settings.scope.exclude_file)
+    if not settings.fetch.insecure:
+        with authorities_file(settings.fetch.ca_file):
+            pass  # each worker makes its own; but what is wrong with the operator's is said before anything begins
     make_folder(folder)
-    with hold_folder(folder) as lock:
-        open_log(folder, settings.crawl.log_level)
+    with (
+        hold_folder(folder) as lock,
+        open_log(folder, settings.crawl.log_level),
+        open_frontier(folder) as frontier,
+    ):
         for line in warnings(settings):
             audience.warn(line)
-        with open_frontier(folder) as frontier:
-            _put_in_order(folder, audience)
-            frontier.resume(
-                delay_s=settings.pace.delay_s, page_limit=settings.crawl.max_pages, scope=settings.scope.scope
-            )
-            write_settings(folder, settings)
-            apply_exclusions(frontier, folder, exclusions)
-            load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
-            stats = frontier.stats()
-            if not stats.known:
-                raise GossamerError("None of the seeds can be crawled: correct them, one domain or URL per line.")
-            workers = settings.crawl.workers or _cores()
-            for line in announce(settings, stats, workers=workers, folder=folder):
-                audience.say(line)
-            return asyncio.run(_supervise(frontier, folder, settings, workers, lock, audience))
+        _put_in_order(folder, audience)
+        frontier.resume(delay_s=settings.pace.delay_s, page_limit=settings.crawl.max_pages, scope=settings.scope.scope)
+        write_settings(folder, settings)
+        apply_exclusions(frontier, folder, exclusions)
+        load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
+        stats = frontier.stats()
+        if not stats.known:
+            raise GossamerError("None of the seeds can be crawled: correct them, one domain or URL per line.")
+        workers = settings.crawl.workers or _cores()
+        for line in announce(settings, stats, workers=workers, folder=folder):
+            audience.say(line)
+        return asyncio.run(_supervise(frontier, folder, settings, workers, lock, audience))
 
 
 def _put_in_order(folder: Path, audience: Audience) -> None:
     """Repair what a crash left behind: holding the lock, we know that every former worker is dead."""
     repaired = repair(folder)
     if repaired.parts or repaired.segments:
-        line = f"Put in order after a crash: {repaired.parts} journals, {repaired.segments} archive segments."
+        mended = f"{count(repaired.parts, 'journal')} and {count(repaired.segments, 'archive segment')}"
+        line = f"Put in order after a crash: {mended}."
         log.info(line)
         audience.say(line)
 

@@ -44,9 +44,9 @@ def main() -> None:
     supervisor = socket.socket(fileno=descriptor)
     try:
         settings = read_settings(folder)
-        open_log(folder, settings.crawl.log_level)
-        _collect_garbage_rarely()
-        _run(_crawl(folder, settings, supervisor))
+        with open_log(folder, settings.crawl.log_level):
+            _collect_garbage_rarely()
+            _run(_crawl(folder, settings, supervisor))
     except GossamerError as mistake:
         supervisor.sendall(_line(mistake=str(mistake)))
         sys.exit(MISTAKE)
