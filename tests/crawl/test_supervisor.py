@@ -1,0 +1,166 @@
+"""The supervisor with worker processes that misbehave: they die, fall silent, refuse to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gossamer.frontier.sqlite import SqliteFrontier
+from gossamer.records import Link
+from gossamer.supervisor import End, Ended, Progress, Supervisor, supervisor
+from gossamer.supervisor.lock import hold_folder
+from gossamer.supervisor.supervisor import label_of
+from gossamer.urls import identify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+REPORT = "import json, os, signal, socket, sys, time; supervisor = socket.socket(fileno=int(sys.argv[-3])); "
+OBEDIENT = "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM]); signal.pause()"
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the supervisor look around ten times as often as it would, and be less patient."""
+    monkeypatch.setattr(supervisor, "TICK_S", 0.1)
+    monkeypatch.setattr(supervisor, "LAST_WORDS_S", 0.5)
+
+
+@pytest.fixture
+def frontier(tmp_path: Path) -> Iterator[SqliteFrontier]:
+    """A frontier with something to do."""
+    with SqliteFrontier(tmp_path / "frontier.sqlite") as opened:
+        opened.resume(delay_s=1)
+        opened.add([Link(*identify("https://example.org/"), 0, seeded=True)])
+        yield opened
+
+
+class Run:
+    """One run of a supervisor whose workers do what a line of Python says."""
+
+    def __init__(self, folder: Path, frontier: SqliteFrontier, script: str, **terms: Any) -> None:
+        self.seen: list[Progress] = []
+        self.repaired: list[str] = []
+        self._folder = folder
+        self._terms = {
+            "frontier": frontier,
+            "command": [sys.executable, "-c", REPORT + script],
+            "workers": 1,
+            "output": folder / "output.log",
+            "silence_s": 60.0,
+            "stop_s": 0.0,
+            "max_duration_s": 20.0,
+            "repair": self.repaired.extend,
+            "show": self.show,
+            **terms,
+        }
+
+    def show(self, progress: Progress) -> None:
+        """Be told every second."""
+        self.seen.append(progress)
+
+    def to_its_end(self) -> Ended:
+        """Supervise until it is over."""
+
+        async def run() -> Ended:
+            return await Supervisor(lock=lock, **self._terms).run()
+
+        with hold_folder(self._folder) as lock:
+            return asyncio.run(run())
+
+
+def test_workers_that_keep_dying_are_given_up_with_the_reason_at_hand(
+    tmp_path: Path, frontier: SqliteFrontier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "MAX_PAUSE_S", 0.01)
+    ended = Run(tmp_path, frontier, "sys.exit('no such thing')").to_its_end()
+    assert ended.end is End.DYING
+    assert ended.detail == f"Workers end (1) again and again: {tmp_path}/output.log says why."
+    assert (tmp_path / "output.log").read_text() == "no such thing\n" * supervisor.MAX_QUICK_DEATHS
+
+
+def test_a_worker_that_meets_a_mistake_is_not_started_again(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    script = "supervisor.sendall(json.dumps({'mistake': 'Do that instead.'}).encode() + b'\\n'); sys.exit(2)"
+    ended = Run(tmp_path, frontier, script).to_its_end()
+    assert (ended.end, ended.detail) == (End.MISTAKE, "Do that instead.")
+
+
+def test_a_worker_that_ends_by_itself_has_heard_the_operator(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    assert Run(tmp_path, frontier, "", workers=2).to_its_end().end is End.STOPPED
+
+
+def test_a_silent_worker_is_killed_and_replaced(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    pids = tmp_path / "pids"
+    script = f"print(os.getpid(), file=open({str(pids)!r}, 'a')); {OBEDIENT}"
+    run = Run(tmp_path, frontier, script, silence_s=0.5, max_duration_s=1.5)
+    assert run.to_its_end().end is End.DURATION
+    first, *others = map(int, pids.read_text().split())
+    assert others
+    with pytest.raises(ProcessLookupError):
+        os.kill(first, 0)
+
+
+def test_a_worker_that_reports_is_left_alone(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    report = (
+        "supervisor.sendall(json.dumps({'figures': {'pages': 7}, 'trouble': 'disk nearly full'}).encode() + b'\\n')"
+    )
+    script = f"exec({f'while True: {report}; time.sleep(0.2)'!r})"
+    run = Run(tmp_path, frontier, script, silence_s=1.5, max_duration_s=2.5)
+    ended = run.to_its_end()
+    assert ended.end is End.DURATION
+    assert [progress.pages for progress in run.seen][-1] == 7
+    assert run.seen[-1].troubles == ("disk nearly full",)
+    assert ended.progress.pages == 7, "of one worker, not of several"
+
+
+def test_a_worker_that_does_not_end_is_killed_in_time(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    begun_s = time.monotonic()
+    run = Run(tmp_path, frontier, "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()", max_duration_s=0.5)
+    assert run.to_its_end().end is End.DURATION
+    assert time.monotonic() - begun_s < 5
+
+
+def test_what_a_dead_worker_had_in_hand_is_freed_and_its_files_are_put_in_order(
+    tmp_path: Path, frontier: SqliteFrontier
+) -> None:
+    script = f"""
+from pathlib import Path
+from gossamer.frontier.sqlite import SqliteFrontier
+from gossamer.supervisor.supervisor import label_of
+frontier = SqliteFrontier(Path({str(tmp_path / "frontier.sqlite")!r}))
+frontier.join(label_of(os.getpid()))
+died_before = Path({str(tmp_path / "died-before")!r})
+if not died_before.exists():
+    assert frontier.claim(1).claims
+    died_before.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    run = Run(tmp_path, frontier, f"exec({script!r})")
+    assert run.to_its_end().end is End.STOPPED, "the second one ended well"
+    assert [(worker.gone, worker.sites) for worker in frontier.workers()] == [(True, 0), (True, 0)]
+    assert run.repaired == ["w1", "w2"]
+
+
+def test_a_label_leads_to_the_process() -> None:
+    assert label_of(4711).endswith(":4711")
+
+
+def test_progress_is_shown_with_every_look(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    run = Run(tmp_path, frontier, OBEDIENT, max_duration_s=1.0)
+    run.to_its_end()
+    assert 2 <= len(run.seen) <= 12
+    assert [progress.alive for progress in run.seen[:2]] == [1, 1]
+    assert run.seen[0].stats.queued == 1
+
+
+def test_signals_that_were_not_meant_for_a_stop_are_as_before(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    Run(tmp_path, frontier, OBEDIENT, max_duration_s=0.1).to_its_end()
+    assert signal.getsignal(signal.SIGTERM) == before
