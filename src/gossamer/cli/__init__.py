@@ -20,7 +20,7 @@ from gossamer.errors import GossamerError
 SUMMARIES = {
     "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
     "check": "Say how Gossamer sees a URL, a robots.txt, a page or an address.",
-    "demo": "Crawl a simulated web on this machine, without the internet, and judge the crawl by the server's log.",
+    "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
     "log": "Show the last requests, oldest first.",
     "show": "Show what a crawl knows of a URL and has kept of it.",
     "simweb": "Serve a simulated web on this machine, for any crawler to try.",

@@ -39,9 +39,9 @@ FLAGS = {
     help="Where the crawl and the server's logs go; if a demo was cut short there, it goes on.",
 )  # fmt: skip
 def command(folder: Path) -> None:
-    """Crawl a simulated web on this machine, without the internet, and judge the crawl by the server's log.
+    """Crawl a simulated web on this machine, and let the server's own log judge it.
 
-    Press Ctrl-C, or kill it any way you like, and start it again: it goes on, and in the end nothing is missing,
+    Needs no internet, and about a minute. Press Ctrl-C, or kill it any way you like, and start it again: it goes on, and in the end nothing is missing,
     and no site was asked sooner than its delay allows.
 
     \b
