@@ -21,7 +21,7 @@ from pathlib import Path
 
 from gossamer import simweb
 
-WEBS = {"small": ("small", 60, 150), "large": ("large", 30, 60), "wide": ("small", 2_000, 20)}  # profile, sites, pages
+WEBS = {"small": ("small", 60, 150), "large": ("large", 60, 80), "wide": ("small", 2_000, 20)}  # profile, sites, pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def crawl(spec: simweb.WebSpec, *, scope: str, workers: int) -> Cost:
         command = [
             sys.executable, "-m", "gossamer", "crawl", str(seeds), "--email", "bench@example.org",
             "--data-dir", f"{folder}/data", "--delay", "0", "--scope", scope, "--workers", str(workers),
-            "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", "--set", "step_gap=0",
+            "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", "--set", "step_gap=0", "--set", "max_body=8MB",
         ]  # fmt: skip
         if server.ca_file is not None:
             command += ["--ca-file", str(server.ca_file)]

@@ -41,8 +41,8 @@ FLAGS = {
 def command(folder: Path) -> None:
     """Crawl a simulated web on this machine, and let the server's own log judge it.
 
-    Needs no internet, and about a minute. Press Ctrl-C, or kill it any way you like, and start it again: it goes on, and in the end nothing is missing,
-    and no site was asked sooner than its delay allows.
+    Needs no internet, and about a minute. Press Ctrl-C, or kill it any way you like, and start it again: it goes on,
+    and in the end nothing is missing, and no site was asked sooner than its delay allows.
 
     \b
     Example:
