@@ -46,7 +46,8 @@ def crawl(spec: simweb.WebSpec, *, scope: str, workers: int) -> Cost:
         command = [
             sys.executable, "-m", "gossamer", "crawl", str(seeds), "--email", "bench@example.org",
             "--data-dir", f"{folder}/data", "--delay", "0", "--scope", scope, "--workers", str(workers),
-            "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", "--set", "step_gap=0", "--set", "max_body=8MB",
+            "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", "--set", "step_gap=0",
+            "--set", "max_body=8MB",
         ]  # fmt: skip
         if server.ca_file is not None:
             command += ["--ca-file", str(server.ca_file)]
