@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -27,15 +26,13 @@ _BLOCKED: Final = {signal.SIGINT, signal.SIGTERM}
 class Child(asyncio.Protocol):
     """A worker process and the socket to it, on which it reports in lines of JSON. Used once."""
 
-    def __init__(self, process: subprocess.Popen[bytes], started_s: float) -> None:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.pid = process.pid
         self.figures: dict[str, float] = {}  # as of its last report
         self.trouble = ""  # why it starts nothing new, in a few words
         self.mistake = ""  # of the operator's: no use to start another
         self.silent_s = 0.0  # counted by the supervisor's ticks, so that one that was stopped itself blames nobody
-        self.status: int | None = None  # once it has ended: exit status, or minus the signal
         self._process = process
-        self._started_s = started_s
         self._unread = b""
         self._ended = asyncio.get_running_loop().create_future()
 
@@ -57,14 +54,9 @@ class Child(asyncio.Protocol):
                 )
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
-        child = cls(process, time.monotonic())
+        child = cls(process)
         await asyncio.get_running_loop().create_connection(lambda: child, sock=ours)
         return child
-
-    @property
-    def age_s(self) -> float:
-        """How long ago it was started."""
-        return time.monotonic() - self._started_s
 
     def stop(self) -> None:
         """Ask it to end in good order."""
@@ -76,10 +68,9 @@ class Child(asyncio.Protocol):
         self._end()
 
     async def wait(self) -> int:
-        """Wait until the process is gone, and return its exit status."""
+        """Wait until the process is gone; return its exit status, or minus the signal that ended it."""
         await asyncio.shield(self._ended)
-        self.status = await asyncio.to_thread(self._process.wait)
-        return self.status
+        return await asyncio.to_thread(self._process.wait)
 
     def data_received(self, data: bytes) -> None:
         """Take in what it reports."""

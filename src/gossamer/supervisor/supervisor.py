@@ -112,9 +112,10 @@ class Supervisor:
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep_worker()) for _ in range(self._workers)]
-                ticking = group.create_task(self._tick())
+                watching = [group.create_task(self._watch_workers()), group.create_task(self._watch_crawl())]
                 await asyncio.wait(keeping)
-                ticking.cancel()
+                for watch in watching:
+                    watch.cancel()
             progress = self._look(await self._in_thread(self._frontier.stats))
         finally:
             for child in self._children:
@@ -134,7 +135,7 @@ class Supervisor:
             self._stopping.set()
             for child in self._children:
                 child.stop()
-            asyncio.get_running_loop().call_later(self._stop_s + LAST_WORDS_S, self._kill_all)
+            asyncio.get_running_loop().call_later(self._stop_s + LAST_WORDS_S, self._kill_late)
 
     # ------------------------------------------------------------------ workers
 
@@ -142,32 +143,40 @@ class Supervisor:
         """Keep one worker running until the crawl ends."""
         quick_deaths = 0
         while not self._stopping.is_set():
-            child = await Child.start(self._command, lock=self._lock, output=self._output)
-            self._children.add(child)
-            if self._stopping.is_set():  # meanwhile
-                child.stop()
-            status = await child.wait()
-            self._children.remove(child)
-            self._tally.bury(child.figures)
-            if self._end is not End.KILLED:
-                await self._recover(child)
+            begun_s = time.monotonic()
+            try:
+                child = await Child.start(self._command, lock=self._lock, output=self._output)
+            except OSError as error:  # no memory, no descriptors, no room for processes
+                death = f"cannot be started ({error.strerror})"
+            else:
+                death = await self._accompany(child)
             if self._stopping.is_set():
                 break
-            if status == 0:  # it heard so from the frontier
-                self.stop(End.STOPPED)
-            elif status == MISTAKE and child.mistake:
-                self.stop(End.MISTAKE, child.mistake)
-            else:
-                quick_deaths = quick_deaths + 1 if child.age_s < QUICK_S else 1
-                await self._mourn(child, quick_deaths)
+            quick_deaths = quick_deaths + 1 if time.monotonic() - begun_s < QUICK_S else 1
+            await self._mourn(death, quick_deaths)
 
-    async def _mourn(self, child: Child, quick_deaths: int) -> None:
+    async def _accompany(self, child: Child) -> str:
+        """See a worker through its life, and to its end; return how it died, if it did."""
+        self._children.add(child)
+        if self._stopping.is_set():  # meanwhile
+            child.stop()
+        status = await child.wait()
+        self._children.remove(child)
+        self._tally.bury(child.figures)
+        if self._end is not End.KILLED:
+            await self._recover(child)
+        if status == 0:  # it heard so from the frontier
+            self.stop(End.STOPPED)
+        elif status == MISTAKE and child.mistake:
+            self.stop(End.MISTAKE, child.mistake)
+        return f"(pid {child.pid}) ended " + (f"by {signal.Signals(-status).name}" if status < 0 else f"with {status}")
+
+    async def _mourn(self, death: str, quick_deaths: int) -> None:
         """Say that a worker died; give up if they always do, else wait a little longer each time."""
-        how = f"by {signal.Signals(-child.status).name}" if child.status and child.status < 0 else f"({child.status})"
         if quick_deaths == MAX_QUICK_DEATHS:
-            self.stop(End.DYING, f"Workers end {how} again and again: {self._output} says why.")
+            self.stop(End.DYING, f"Workers keep dying, and this one too {death}: {self._output} says why.")
             return
-        log.warning("A worker (pid %d) ended %s; another takes its place.", child.pid, how)
+        log.warning("A worker %s; another takes its place.", death)
         if quick_deaths > 1:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), min(2.0**quick_deaths / 8, MAX_PAUSE_S))
@@ -182,7 +191,8 @@ class Supervisor:
         def recover() -> int:
             listed = [worker.worker for worker in self._frontier.workers() if worker.label == label and not worker.gone]
             freed = sum(map(self._frontier.recover, listed))
-            self._repair([name_of(worker) for worker in listed])
+            if not self._stopping.is_set():  # there is no time for it then; the next start does it
+                self._repair([name_of(worker) for worker in listed])
             return freed
 
         while True:
@@ -198,9 +208,9 @@ class Supervisor:
                     log.info("%d sites that worker %s had in hand are free again.", freed, label)
                 return
 
-    def _kill_all(self) -> None:
+    def _kill_late(self) -> None:
         for child in self._children:
-            log.warning("Worker (pid %d) did not end in time and is killed.", child.pid)
+            log.warning("A worker (pid %d) did not end in time and is killed; the next start goes on.", child.pid)
             child.kill()
 
     def _on_signal(self) -> None:
@@ -211,21 +221,27 @@ class Supervisor:
             return
         if self._stopping.is_set():
             self._end = End.KILLED
-            self._kill_all()
+            for child in self._children:
+                child.kill()
         else:
             self.stop(End.STOPPED)
 
     # ------------------------------------------------------------------ watching
 
-    async def _tick(self) -> None:
-        """Look after the workers and the crawl once a second, until cancelled."""
+    async def _watch_workers(self) -> None:
+        """Kill workers that have fallen silent, until cancelled. Waits for nothing that these may hold."""
         while True:
             await asyncio.sleep(TICK_S)
             for child in self._children:
                 child.silent_s += TICK_S
                 if child.silent_s > self._silence_s:
-                    log.warning("Worker (pid %d) was silent for %g s and is killed.", child.pid, self._silence_s)
+                    log.warning("A worker (pid %d) was silent for %g s and is killed.", child.pid, self._silence_s)
                     child.kill()
+
+    async def _watch_crawl(self) -> None:
+        """Show how far the crawl is, and end it when it is over, until cancelled."""
+        while True:
+            await asyncio.sleep(TICK_S)
             drained, stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
             self._show(self._look(stats))
             if drained:
