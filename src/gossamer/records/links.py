@@ -83,7 +83,7 @@ class Claim:
     failures: int = 0  # of the site, in a row
     seeded: bool
     urls: tuple[QueuedUrl, ...]  # never empty; in the order in which to fetch them
-    hosts: Mapping[str, HostState]  # of those URLs, as far as known
+    hosts: Mapping[str, HostState]  # as far as known: those of the URLs, and some more of the site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

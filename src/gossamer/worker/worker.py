@@ -320,7 +320,8 @@ class Worker:
         ours = named.site == turn.site.site and (
             seeded or named.host == url.host or self._manners.scope.scope is not Scope.HOST
         )
-        if not ours or await self._desk.known(named.site, named.url_hash):
+        state = turn.site.hosts.get(named.host)
+        if not ours or (state and state.blocked_s) or await self._desk.known(named.site, named.url_hash):
             return None
         return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, url.kind)
 

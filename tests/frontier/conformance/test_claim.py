@@ -111,6 +111,7 @@ def test_urls_of_a_blocked_host_wait_while_other_hosts_of_the_site_go_on(lab: La
     lab.advance(70)
     (owned,) = claim(frontier)
     assert paths(owned) == ["a.test/free"]
+    assert owned.hosts["https://www.a.test"].blocked_s == 600 - 70, "no redirect may lead there meanwhile"
     complete(frontier, owned, wait_s=70)
     lab.advance(70)
     until = wait(frontier)
@@ -163,6 +164,19 @@ def test_a_block_that_is_lifted_frees_the_urls_that_come_after(lab: Lab) -> None
     frontier.add([link("www.a.test/3")])
     (owned,) = claim(frontier)
     assert owned.hosts == {"https://www.a.test": rules}
+
+
+def test_the_rules_of_a_sites_many_hosts_come_in_bounded_number_but_those_needed_always(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1"), link("zz.a.test/2", 2)])
+    (owned,) = claim(frontier)
+    names_ = ["https://zz.a.test", *(f"https://h{n}.a.test" for n in range(30))]
+    complete(
+        frontier, owned, hosts=[HostState(host=name, rules="Allow: /", expires_at=9.0) for name in names_], wait_s=0
+    )
+    (owned,) = claim(frontier)
+    assert "https://zz.a.test" in owned.hosts
+    assert 1 < len(owned.hosts) < 20
 
 
 def test_sites_come_in_the_order_in_which_they_fell_due(lab: Lab) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MOVE_URLS = 1_000  # deferred or woken at a time: a site with a million of them costs many small steps
 MOVE_ROUNDS = 8  # per site and claim
+MORE_HOSTS = 8  # of a site, that come with a claim beside those of its URLs
 RECHECK_S = 1.0  # when a claim depends on what others give back
 
 
@@ -84,7 +86,7 @@ def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None
         failures=site["failures"],
         seeded=bool(site["seeded"]),
         urls=tuple(QueuedUrl(*tuple(row)[:8]) for row in rows),
-        hosts={row["host"]: _host_state(row) for row in rows if row["rules"] is not None},
+        hosts=_known_hosts(tx, site["site_id"], {row["host"] for row in rows}),
     )
 
 
@@ -113,11 +115,18 @@ def _rest(tx: Transaction, site_id: int) -> None:
     tx.sites_with_work -= first_ms is None
 
 
-def _host_state(row: sqlite3.Row) -> HostState:
-    return HostState(
-        host=row["name"],
-        rules=row["rules"],
-        expires_at=row["expires_at"],
-        failures=row["failures"],
-        failing_since=row["failing_since"],
-    )
+def _known_hosts(tx: Transaction, site_id: int, needed: set[str]) -> dict[str, HostState]:
+    rows = tx.execute(SQL["known_hosts"], {
+        "site_id": site_id, "hosts": json.dumps(sorted(needed)), "at_most": MORE_HOSTS + len(needed),
+    })  # fmt: skip
+    return {
+        row["name"]: HostState(
+            host=row["name"],
+            rules=row["rules"],
+            expires_at=row["expires_at"],
+            failures=row["failures"],
+            failing_since=row["failing_since"],
+            blocked_s=tx.wait_s(row["blocked_until"]),
+        )
+        for row in rows
+    }

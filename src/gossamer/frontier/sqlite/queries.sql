@@ -108,11 +108,16 @@ WHERE seq IN (SELECT seq FROM queue WHERE site_id = :site_id AND not_before > 0 
               ORDER BY not_before, rank, depth, seq LIMIT :at_most)
 
 -- name: next_urls
-SELECT q.url, q.url_hash, q.host, q.depth, q.rank, q.hops, q.tries, q.kind,
-       h.name, h.rules, h.expires_at, h.failures, h.failing_since, h.blocked_until
+SELECT q.url, q.url_hash, q.host, q.depth, q.rank, q.hops, q.tries, q.kind, h.blocked_until
 FROM queue q LEFT JOIN host h ON h.site_id = q.site_id AND h.name = q.host
 WHERE q.site_id = :site_id AND q.not_before = 0
 ORDER BY q.rank, q.depth, q.seq LIMIT :urls
+
+-- name: known_hosts
+-- Also those that none of the URLs lies on: a redirect may lead there in the same turn. Those of the URLs first.
+SELECT name, rules, expires_at, failures, failing_since, blocked_until
+FROM host WHERE site_id = :site_id AND rules IS NOT NULL
+ORDER BY name NOT IN (SELECT value FROM json_each(:hosts)) LIMIT :at_most
 
 -- name: defer_blocked
 -- A blocked host's URLs leave the order until the block ends; a bounded number at a time.
