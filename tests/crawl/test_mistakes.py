@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,6 +97,16 @@ def test_a_network_file_system_is_refused(
     mounts.write_text(f"1 1 0:1 / / rw - ext4 disk rw\n2 1 0:2 / {tmp_path} rw - nfs4 server:/home rw\n")
     monkeypatch.setattr(database, "MOUNTS", mounts)
     assert "crawl-data lies on a network file system (nfs4), where SQLite is not safe" in refusal(capsys, *CRAWL)
+
+
+def test_a_disk_without_room_is_a_mistake_not_a_crash(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("".join(f"https://example.org/{number}\n" for number in range(20_000)))
+    # No file may grow beyond 200 KB: what a full disk does, without one.
+    command = f"ulimit -f 200; exec {sys.executable} -m gossamer crawl seeds.txt --email you@example.org"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    ended = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stderr
+    assert re.fullmatch(r"gossamer: crawl-data cannot be written to \(.+\): make room, or .+\.\n", ended.stderr)
 
 
 def test_seeds_that_are_none_are_shown_with_their_lines(capsys: pytest.CaptureFixture[str]) -> None:

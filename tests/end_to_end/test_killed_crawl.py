@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer import simweb
-from gossamer.simweb import Planted, PlantedRobots, WebSpec, plain_web
+from gossamer.simweb import Behaviour, Planted, PlantedRobots, WebSpec, plain_web
 from gossamer.store.checking import check
 from tests.end_to_end.crawls import Crawl, environment, is_running, wait_until
 
@@ -154,6 +154,22 @@ def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
         assert list((crawl.folder / "journal").iterdir()) == []
     crawl.finish()
     assert_nothing_lost(crawl, kills=0)
+
+
+def test_a_stop_takes_less_than_ten_seconds_whatever_is_under_way(tmp_path: Path) -> None:
+    hanging = Planted(host="hang.test", behaviour=Behaviour.HANG)
+    with simweb.serve(plain_web(sites=2, pages=1, planted=(hanging,))) as server:
+        robots = f"http://hang.test:{server.port}/robots.txt"
+        crawl = Crawl(server, tmp_path / "data", robots.removesuffix("robots.txt"), delay_s=DELAY_S)
+        with crawl.start() as start:
+            wait_until(lambda: any(request.url == robots for request in server.log()), "its robots.txt")
+            time.sleep(1)  # the page follows in a fifth of a second; a request is in no log before it is over
+            begun_s = time.monotonic()
+            start.signal(signal.SIGTERM)
+            assert "1 URLs queued" in start.end()
+        took_s = time.monotonic() - begun_s
+        print(f"\nstopped in {took_s:.1f} s")
+        assert 5 < took_s < 10, "it waits a little, but not for ever"
 
 
 def test_a_second_ctrl_c_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:

@@ -56,6 +56,18 @@ def test_a_crawl_goes_on_with_the_settings_it_had(server: Server, tmp_path: Path
     assert simweb.judge(ours, delay_s=1.0, expected=None).early == ()
 
 
+def test_a_disk_that_is_nearly_full_pauses_the_crawl_and_says_so(server: Server, tmp_path: Path) -> None:
+    crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+    before = server.answered()
+    said = crawl.finish("--min-free-space", "1000TB", "--max-duration", "3s")
+    assert "1 in trouble; disk nearly full" in said
+    assert "The disk is nearly full: nothing new is started until there is room." in crawl.log
+    assert server.answered() == before
+    assert f"Nothing is left to fetch: {SITES * PAGES} pages" in crawl.finish(
+        "--min-free-space", "0", "--max-duration", "1h"
+    )
+
+
 def test_only_the_seeds_are_fetched_when_asked_for(server: Server, tmp_path: Path) -> None:
     crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
     said = crawl.finish("--seeded-urls-only", "--no-warc")

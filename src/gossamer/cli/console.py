@@ -102,10 +102,11 @@ class Screen(Lines):
     def _draw(self, table: Table) -> None:
         from rich.live import Live
 
-        if self._live is None:
-            self._live = Live(auto_refresh=False, transient=True)
-            self._live.start()
-        self._live.update(table, refresh=True)
+        with suppress(OSError):  # the terminal is gone
+            if self._live is None:
+                self._live = Live(auto_refresh=False, transient=True)
+                self._live.start()
+            self._live.update(table, refresh=True)
 
 
 class _Warnings(logging.Handler):

@@ -16,6 +16,7 @@ from gossamer.crawl.folder import LOG_FILE, holds_crawl, make_folder, open_log, 
 from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.errors import GossamerError
 from gossamer.fetch.authorities import authorities_file
+from gossamer.frontier import FrontierError
 from gossamer.store.repair import repair
 from gossamer.supervisor import End, Ended, Progress, Supervisor
 from gossamer.supervisor.lock import hold_folder
@@ -68,11 +69,16 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audie
     ):
         for line in warnings(settings):
             audience.warn(line)
-        _put_in_order(folder, audience)
-        frontier.resume(delay_s=settings.pace.delay_s, page_limit=settings.crawl.max_pages, scope=settings.scope.scope)
-        write_settings(folder, settings)
-        apply_exclusions(frontier, folder, exclusions)
-        load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
+        try:
+            _put_in_order(folder, audience)
+            _resume(frontier, settings)
+            write_settings(folder, settings)
+            apply_exclusions(frontier, folder, exclusions)
+            load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
+        except (OSError, FrontierError) as error:
+            raise GossamerError(
+                f"{folder} cannot be written to ({error}): make room, or use another folder."
+            ) from error
         stats = frontier.stats()
         if not stats.known:
             raise GossamerError("None of the seeds can be crawled: correct them, one domain or URL per line.")
@@ -80,6 +86,10 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audie
         for line in announce(settings, stats, workers=workers, folder=folder):
             audience.say(line)
         return asyncio.run(_supervise(frontier, folder, settings, workers, lock, audience))
+
+
+def _resume(frontier: Frontier, settings: Settings) -> None:
+    frontier.resume(delay_s=settings.pace.delay_s, page_limit=settings.crawl.max_pages, scope=settings.scope.scope)
 
 
 def _put_in_order(folder: Path, audience: Audience) -> None:
