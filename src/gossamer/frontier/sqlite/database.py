@@ -125,7 +125,7 @@ class Database:
             "synchronous = FULL",  # a commit is on the disk before anyone acts on it
             "wal_autocheckpoint = 8000",  # 32 MB: pages written over and over go to the file once
             "journal_size_limit = 67108864",
-            "cache_size = -65536",
+            "cache_size = -16384",  # 16 MB per process: what does not grow with the frontier is bounded for good
             "temp_store = MEMORY",
         ):
             self.connection.execute(f"PRAGMA {setting}")
