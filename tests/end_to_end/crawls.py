@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from gossamer import simweb
+from gossamer.store.checking import check
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +122,14 @@ class Start:
     def page_processes(self) -> list[int]:
         """The page processes that are there now."""
         return [page for worker in self.workers() for page in children(worker, "gossamer.page_process")]
+
+
+def assert_nothing_lost(crawl: Crawl, *, kills: int) -> None:
+    """Every kill may repeat what was in flight or not yet reported: half a second of a few turns per site."""
+    verdict = crawl.judge(allowed_repeats=kills * len(crawl.seeds) * 3)
+    assert verdict.ok, verdict.summary()
+    assert check(crawl.folder).problems == []
+    print(f"\n{kills} kills, {verdict.repeats} of {verdict.requests} requests repeated")
 
 
 def children(parent: int, module: str) -> list[int]:

@@ -47,7 +47,7 @@ def test_a_crawl_goes_on_with_the_settings_it_had(server: Server, tmp_path: Path
     assert "The time is up" in said
     assert time.monotonic() - begun_s < 12
     before = server.answered()
-    with Start(["crawl", "--data-dir", str(crawl.folder), "--max-duration", "1s"]) as start:
+    with Start(["crawl", "--data-dir", str(crawl.folder), "--max-duration", "4s"]) as start:
         said = start.end()
     assert f"{SITES} sites / 1 s" in said
     assert "; 2 workers; into" in said

@@ -1,0 +1,132 @@
+"""Crawls that are stopped, in good order or not, and started again; and folders that are not free yet."""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer import simweb
+from gossamer.simweb import Behaviour, Planted, WebSpec, plain_web
+from gossamer.store.checking import check
+from tests.end_to_end.crawls import Crawl, assert_nothing_lost, environment, is_running, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.simweb import Server
+
+SITES = 12
+DELAY_S = 0.2
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with simweb.serve(WebSpec(sites=SITES, pages=9, slow_s=0.1, crawl_delay_s=0.4, broken=0)) as running:
+        yield running
+
+
+@pytest.fixture
+def crawl(server: Server, tmp_path: Path) -> Crawl:
+    return Crawl(server, tmp_path / "data", delay_s=DELAY_S)
+
+
+def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
+    for how in ("ctrl-c", "sigterm", "gossamer stop"):
+        before = crawl.server.answered()
+        with crawl.start() as start:
+            crawl.wait_for_requests(before + 20)
+            begun_s = time.monotonic()
+            if how == "ctrl-c":
+                start.interrupt()
+            elif how == "sigterm":
+                start.signal(signal.SIGTERM)
+            else:
+                stopped = gossamer("stop", "--data-dir", str(crawl.folder))
+                assert (stopped.returncode, stopped.stderr) == (0, "")
+                assert stopped.stdout.startswith(f"The crawl in {crawl.folder} has stopped")
+            assert "Stopped: " in start.end()
+            took_s = time.monotonic() - begun_s
+            print(f"\n{how}: {took_s:.1f} s")
+            assert took_s < 10
+        assert check(crawl.folder).problems == []
+        assert list((crawl.folder / "journal").iterdir()) == []
+    crawl.finish()
+    assert_nothing_lost(crawl, kills=0)
+
+
+def test_a_stop_takes_less_than_ten_seconds_whatever_is_under_way(tmp_path: Path) -> None:
+    hanging = Planted(host="hang.test", behaviour=Behaviour.HANG)
+    with simweb.serve(plain_web(sites=2, pages=1, planted=(hanging,))) as server:
+        robots = f"http://hang.test:{server.port}/robots.txt"
+        crawl = Crawl(server, tmp_path / "data", robots.removesuffix("robots.txt"), delay_s=DELAY_S)
+        with crawl.start() as start:
+            wait_until(lambda: any(request.url == robots for request in server.log()), "its robots.txt")
+            time.sleep(1)  # the page follows in a fifth of a second; a request is in no log before it is over
+            begun_s = time.monotonic()
+            start.signal(signal.SIGTERM)
+            assert "1 URLs queued" in start.end()
+        took_s = time.monotonic() - begun_s
+        print(f"\nstopped in {took_s:.1f} s")
+        assert 5 < took_s < 10, "it waits a little, but not for ever"
+
+
+def test_a_second_ctrl_c_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
+    slow = Planted(host="slow.test", body=b"at last", delay_s=5.0)
+    with simweb.serve(plain_web(sites=SITES, pages=4, planted=(slow,))) as server:
+        seed = f"http://slow.test:{server.port}/"
+        crawl = Crawl(server, tmp_path / "data", seed, delay_s=DELAY_S)
+        with crawl.start() as start:
+            wait_until(lambda: any(request.url == f"{seed}robots.txt" for request in server.log()), "its robots.txt")
+            crawl.wait_for_requests(server.answered() + SITES)  # by now the slow page is under way
+            workers = start.workers()
+            start.interrupt()
+            wait_until(lambda: "The crawl ends: stopped" in crawl.log, "the crawl to stop")
+            time.sleep(0.2)  # not to wait for anything: what comes sooner is an echo of the first
+            begun_s = time.monotonic()
+            start.interrupt()
+            start.end(status=130)
+            assert time.monotonic() - begun_s < 2
+            assert not any(map(is_running, workers))
+        crawl.finish()
+        assert_nothing_lost(crawl, kills=1)
+
+
+def test_a_stopped_orphan_is_named_and_not_overrun(crawl: Crawl) -> None:
+    crawl.folder.mkdir()
+    with (crawl.folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        orphan = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], pass_fds=(lock.fileno(),))
+    orphan.send_signal(signal.SIGSTOP)
+    try:
+        with crawl.start() as start:
+            said = start.end(status=2)
+        assert f"a process (pid {orphan.pid}, stopped) still holds {crawl.folder}" in said
+        assert f"`kill -9 {orphan.pid}`" in said
+        assert crawl.server.log() == []
+    finally:
+        orphan.kill()
+        orphan.wait()
+    with crawl.start():
+        crawl.wait_for_requests(1)
+
+
+def test_two_crawls_do_not_share_a_folder(crawl: Crawl) -> None:
+    with crawl.start() as first:
+        crawl.wait_for_requests(1)
+        with crawl.start() as second:
+            said = second.end(status=2)
+        assert f"A crawl (pid {first.pid}) is running in {crawl.folder}: stop it with `gossamer stop" in said
+        assert first.status is None
+
+
+def gossamer(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    command = [sys.executable, "-m", "gossamer", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
