@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -102,7 +103,7 @@ def test_a_network_file_system_is_refused(
 def test_a_disk_without_room_is_a_mistake_not_a_crash(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("".join(f"https://example.org/{number}\n" for number in range(20_000)))
     # No file may grow beyond 200 KB: what a full disk does, without one.
-    command = f"ulimit -f 200; exec {sys.executable} -m gossamer crawl seeds.txt --email you@example.org"
+    command = f"ulimit -f 200; exec {shlex.quote(sys.executable)} -m gossamer crawl seeds.txt --email you@example.org"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     ended = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
     assert ended.returncode == 2, ended.stderr

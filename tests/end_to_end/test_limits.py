@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from gossamer import simweb
 from gossamer.simweb import plain_web
 from gossamer.store.reading import last_pages
 from gossamer.urls import site_of
-from tests.end_to_end.crawls import Crawl, Start
+from tests.end_to_end.crawls import Crawl, Start, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,11 +48,12 @@ def test_a_crawl_goes_on_with_the_settings_it_had(server: Server, tmp_path: Path
     assert "The time is up" in said
     assert time.monotonic() - begun_s < 12
     before = server.answered()
-    with Start(["crawl", "--data-dir", str(crawl.folder), "--max-duration", "4s"]) as start:
+    with Start(["crawl", "--data-dir", str(crawl.folder), "--max-duration", "1h"]) as start:
+        wait_until(lambda: server.answered() > before, "a request")
+        start.signal(signal.SIGTERM)
         said = start.end()
     assert f"{SITES} sites / 1 s" in said
     assert "; 2 workers; into" in said
-    assert server.answered() > before
     ours = [request for request in server.log() if request.arrived > begun_s]
     assert simweb.judge(ours, delay_s=1.0, expected=None).early == ()
 
