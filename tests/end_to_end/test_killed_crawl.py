@@ -14,6 +14,7 @@ import pytest
 
 from gossamer import simweb
 from gossamer.simweb import Planted, PlantedRobots, WebSpec, plain_web
+from gossamer.supervisor.lock import holders
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, is_running, wait_until
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ def test_when_the_supervisor_is_killed_no_orphan_goes_on_and_a_restart_works_at_
         crawl.wait_for_requests(20)
         wait_until(lambda: len(start.page_processes()) == 2, "both workers to have their page process")
         family = [*start.workers(), *start.page_processes()]
+        locking = [holder.pid for holder in holders(crawl.folder)]
+        assert locking == sorted([start.pid, *start.workers()]), "page processes do not hold the lock"
         start.signal(signal.SIGKILL)
         wait_until(lambda: not any(map(is_running, family)), "the orphans to die")
         crawl.finish()
