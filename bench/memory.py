@@ -23,6 +23,7 @@ from gossamer import simweb
 from gossamer.frontier.sqlite import SqliteFrontier
 
 CRAWL_S = 25.0
+SITES = 20_000  # the same for both, so that as much is in hand; only the queues differ
 
 
 def tree_bytes(root: psutil.Process) -> int:
@@ -48,7 +49,7 @@ def peak(urls: int) -> int:
         seeds.write_text("\n".join(server.seeds()))
         with SqliteFrontier(data / "frontier.sqlite") as frontier:
             batch = []
-            for one in links(urls, urls // 10, random.Random(7)):
+            for one in links(urls, SITES, random.Random(7)):
                 batch.append(one)
                 if len(batch) == 50_000:
                     frontier.add(batch)

@@ -32,6 +32,7 @@ T = TypeVar("T")
 
 LEAST_BATCH_S = 0.05  # also when reports are brought forward
 MOST_PATIENCE_S = 10.0  # between two attempts while frontier or disk fail
+GIVE_BACK_SITES = 1_000  # at once, at a stop: others want to get through
 LAST_ATTEMPTS = 3  # at a stop; what is not reported then is repeated after the next start
 
 
@@ -148,10 +149,12 @@ class Desk:
     async def finish(self) -> None:
         """After all else has ended: give everything back, hand in the last report, and finish the files."""
         self._stopping = True
-        for site in self._bench.idle_sites():
-            self._bench.remove(site.site)
-            self.give_back(site, site.due_s)
-        await self._exchange()
+        idle = self._bench.idle_sites()
+        for start in range(0, len(idle) + 1, GIVE_BACK_SITES):
+            for site in idle[start : start + GIVE_BACK_SITES]:
+                self._bench.remove(site.site)
+                self.give_back(site, site.due_s)
+            await self._exchange()
         await self._in_thread(self._store.close)
         self._thread.shutdown()
 
