@@ -55,6 +55,17 @@ def test_recovery_happens_once(lab: Lab) -> None:
     assert lab.open().stats().sites_in_hand == 1
 
 
+def test_a_late_report_that_settles_all_of_a_recovered_site_leaves_nothing_to_wait_for(lab: Lab) -> None:
+    dead, worker = lab.join()
+    other, _ = lab.join()
+    dead.add([link("a.test/")])
+    (owned,) = claim(dead)
+    other.recover(worker)
+    complete(dead, owned)
+    assert other.drained()
+    assert other.stats().sites_with_work == 0
+
+
 def test_a_worker_declared_dead_is_gone_for_good(lab: Lab) -> None:
     dead, worker = lab.join()
     dead.add(links("a.test", 3))

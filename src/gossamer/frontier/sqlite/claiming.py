@@ -71,7 +71,7 @@ def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None
     if tx.pages_left is not None:
         rows = rows[: tx.pages_left]
     if not rows:
-        _rest(tx, site["site_id"])
+        put_to_rest(tx, site["site_id"])
         return None
     epoch = site["epoch"] + 1
     tx.execute(SQL["own_site"], {
@@ -105,7 +105,8 @@ def _eligible(tx: Transaction, site_id: int, urls: int) -> list[sqlite3.Row]:
     return []  # the next claim moves on: a transaction must stay short
 
 
-def _rest(tx: Transaction, site_id: int) -> None:
+def put_to_rest(tx: Transaction, site_id: int) -> None:
+    """Let a free site with work wait until its first URL is eligible; if there is none, it has no work."""
     first_ms = first_queued(tx, site_id)
     tx.execute(SQL["rest_site"], {
         "site_id": site_id,

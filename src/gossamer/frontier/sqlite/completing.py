@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gossamer.frontier.sqlite.claiming import first_queued
+from gossamer.frontier.sqlite.claiming import first_queued, put_to_rest
 from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Done, GivenUp, Retry
 
@@ -43,6 +43,8 @@ def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
                 own_delay_ms=math.ceil(release.own_delay_s * 1000),
                 failures=release.failures,
             )
+    elif site["owner"] is None and site["has_work"] and first_queued(tx, site_id) is None:
+        put_to_rest(tx, site_id)  # a late report has settled all that it had
     return mine
 
 

@@ -147,7 +147,7 @@ SELECT count(*) FROM worker WHERE gone = 0
 -- ---------------------------------------------------------------- complete
 
 -- name: visited_site
-SELECT site_id, owner, epoch, in_hand FROM site WHERE name = :site
+SELECT site_id, owner, epoch, in_hand, has_work FROM site WHERE name = :site
 
 -- name: settle_seen
 UPDATE seen SET outcome = :outcome WHERE site_id = :site_id AND url_hash = :url_hash AND outcome IS NULL
