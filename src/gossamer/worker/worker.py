@@ -55,6 +55,7 @@ MAX_HOPS = 5  # redirects within a site that one turn follows
 MAX_CHAIN = 10  # redirects behind each other, in however many turns
 TURNS_PER_REQUEST = 3  # turns under way for each request in flight: many only wait for the pause behind robots.txt
 IDLE_S = 60.0
+HANG_UP_S = 0.2  # a server learns later than we do that we hung up: for it, the request ends then
 
 # A bare domain is tried under https first; if nothing answers there, under http.
 NOTHING_UNDER_HTTPS = frozenset({
@@ -275,6 +276,8 @@ class Worker:
             answer = await self._fetcher.fetch(url, kind=kind)
         finally:
             turn.ended_s = self._clock()
+        if site.delay_s and (isinstance(answer, Failed) or answer.type_refused or answer.truncated):
+            turn.ended_s += HANG_UP_S
         row = request_row(answer, site=site.site, kind=kind, attempt=tries + 1, worker=self._name)
         self._store.keep_request(row)
         self._figures.request(row)
