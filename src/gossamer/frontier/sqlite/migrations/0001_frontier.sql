@@ -25,7 +25,7 @@ CREATE TABLE crawl (
 );
 
 -- Hot and narrow: one row per registrable domain or address. Numbered by arrival, not by a hash, so that what
--- belongs to new sites is appended to every tree: a million seeds load four times as fast (docs/decisions/0001).
+-- belongs to new sites is appended to every tree: a seed costs a third of the CPU (docs/decisions/0001).
 CREATE TABLE site (
     site_id   INTEGER PRIMARY KEY,
     name      TEXT    NOT NULL UNIQUE,
