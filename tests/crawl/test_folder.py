@@ -41,7 +41,7 @@ def test_paths_do_not_depend_on_where_the_next_start_is_typed(tmp_path: Path, mo
 
 
 def test_all_processes_log_to_one_file_also_when_it_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "MAX_LOG_BYTES", 200)
+    monkeypatch.setattr(folders, "MAX_LOG_BYTES", 100)  # less than two lines, however short the process ids are
     (tmp_path / "logs").mkdir()
     script = (
         "import sys, pathlib, logging; from gossamer.crawl.folder import open_log\n"

@@ -94,10 +94,12 @@ class Crawl:
         self.frontier.add([Link(*identify(url), 0, seeded=True) for url in urls])
 
     def claim(self) -> tuple[Claim, ...]:
-        """Take in hand all that is due."""
-        claimed = self.frontier.claim(1_000)
-        assert isinstance(claimed, Claimed)
-        return claimed.claims
+        """Take in hand all that there is; what was recovered this very millisecond is due in the next."""
+        while True:
+            claimed = self.frontier.claim(1_000)
+            assert isinstance(claimed, Claimed)
+            if claimed.claims or claimed.wait_s is None:
+                return claimed.claims
 
     def keep(self, url: str) -> PageRow:
         """Store a page and the request that brought it."""
