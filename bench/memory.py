@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from bench.frontier import links
 from gossamer import simweb

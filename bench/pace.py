@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from gossamer import simweb
 

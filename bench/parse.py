@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import uvloop
 import zstandard
 from turbohtml import parse

@@ -10,7 +10,7 @@ import tracemalloc
 import zlib
 from typing import TYPE_CHECKING
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import pytest
 import zstandard
 from hypothesis import given

@@ -15,7 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import pytest
 import uvloop
 import zstandard

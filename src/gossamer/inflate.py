@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import zstandard
 from isal import isal_zlib
 

@@ -6,7 +6,7 @@ import gzip
 import zlib
 from typing import TYPE_CHECKING
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import pytest
 import zstandard
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from itertools import chain, product
 
-import pycurl  # type: ignore[import-untyped]
+import pycurl
 import pytest
 from pycares import errno as ares
 

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 
-import pycurl  # type: ignore[import-untyped]
+import pycurl
 
 from gossamer.fetch.multi import Multi, Result
 from tests.fetch.servers import PAGE, Peer, serving

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import pytest
 import zstandard
 from hypothesis import given

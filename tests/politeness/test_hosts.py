@@ -8,7 +8,7 @@ import zlib
 from dataclasses import replace
 from importlib import resources
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import pytest
 import zstandard
 from hypothesis import given

@@ -17,7 +17,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING, NamedTuple
 
 import aiodns
-import brotli  # type: ignore[import-untyped]
+import brotli
 import pycares
 import zstandard
 from protego import Protego

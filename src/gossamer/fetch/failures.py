@@ -10,7 +10,7 @@ import errno
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pycurl  # type: ignore[import-untyped]
+import pycurl
 from pycares import errno as ares
 
 from gossamer.records import Reason, Truncation

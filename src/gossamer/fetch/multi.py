@@ -10,7 +10,7 @@ import asyncio
 from time import perf_counter
 from typing import NamedTuple, Self
 
-import pycurl  # type: ignore[import-untyped]
+import pycurl
 
 # How long transfers may act in one turn of the loop. Whoever did not get to act is still ready in the next; telling
 # us so again costs 10 % more CPU with a fifth of this, and nothing measurable with this.

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pycurl  # type: ignore[import-untyped]
+import pycurl
 
 from gossamer.fetch.failures import Ending, Stop, judge_ending
 from gossamer.records import Failed, Fetched, Reason, RequestKind

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 import zstandard
 from isal import isal_zlib
 

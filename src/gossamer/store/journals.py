@@ -12,7 +12,7 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 
 from gossamer.records import PageRow, RequestRow
 from gossamer.store.files import GrowingFile
