@@ -56,12 +56,12 @@ def _write(part: Path, batches: Iterator[pa.RecordBatch]) -> bool:
             write_statistics=[column.name for column in table.columns if column.name != "text"],
         ) as writer,
     ):
-        for group in _groups(first, batches):
+        for group in groups(first, batches):
             writer.write_table(group)
     return True
 
 
-def _groups(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def groups(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Put small batches together: a row group per half second would make large, slow files."""
     group, size = [first], first.nbytes
     for batch in rest:
