@@ -14,7 +14,7 @@ from gossamer import simweb
 from gossamer.store.checking import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
     from gossamer.simweb import Server, Verdict
@@ -49,10 +49,12 @@ class Crawl:
         with self.start(*flags) as start:
             return start.end()
 
-    def judge(self, *, allowed_repeats: int = 0, **terms: str) -> Verdict:
+    def judge(self, *, allowed_repeats: int = 0, kills: Sequence[float] = (), **terms: str) -> Verdict:
         """Let the server's log tell how it went."""
         expected = simweb.expected(self.server.web, self.seeds, token="Gossamer", **terms)  # type: ignore[arg-type]
-        return simweb.judge(self.server.log(), delay_s=self.delay_s, expected=expected, allowed_repeats=allowed_repeats)
+        return simweb.judge(
+            self.server.log(), delay_s=self.delay_s, expected=expected, allowed_repeats=allowed_repeats, kills=kills
+        )
 
     def wait_for_requests(self, count: int) -> None:
         """Wait until the server has answered so many requests."""
@@ -124,12 +126,12 @@ class Start:
         return [page for worker in self.workers() for page in children(worker, "gossamer.page_process")]
 
 
-def assert_nothing_lost(crawl: Crawl, *, kills: int) -> None:
+def assert_nothing_lost(crawl: Crawl, *, kills: Sequence[float]) -> None:
     """Every kill may repeat what was in flight or not yet reported: half a second of a few turns per site."""
-    verdict = crawl.judge(allowed_repeats=kills * len(crawl.seeds) * 3)
+    verdict = crawl.judge(allowed_repeats=len(kills) * len(crawl.seeds) * 3, kills=kills)
     assert verdict.ok, verdict.summary()
     assert check(crawl.folder).problems == []
-    print(f"\n{kills} kills, {verdict.repeats} of {verdict.requests} requests repeated")
+    print(f"\n{len(kills)} kills, {verdict.repeats} of {verdict.requests} requests repeated")
 
 
 def children(parent: int, module: str) -> list[int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer import simweb
+from gossamer.crawl.engines import open_existing
 from gossamer.simweb import Planted, PlantedRobots, WebSpec, plain_web
 from gossamer.supervisor.lock import holders
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, is_running, wait_until
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from gossamer.records import SiteState
     from gossamer.simweb import Server
     from tests.end_to_end.crawls import Start
 
@@ -44,7 +46,7 @@ def crawl(server: Server, tmp_path: Path) -> Crawl:
 
 def test_killing_everything_at_random_instants_loses_nothing(tmp_path: Path) -> None:
     dice = random.Random(20)
-    first_requests_s = []
+    first_requests_s, kills = [], []
     with simweb.serve(WebSpec(sites=SITES, pages=18, slow_s=0.1, crawl_delay_s=0.4, broken=0)) as server:
         crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S)
         for _ in range(KILLS):
@@ -56,25 +58,25 @@ def test_killing_everything_at_random_instants_loses_nothing(tmp_path: Path) -> 
                 crawl.wait_for_requests(before + dice.randrange(1, 3 * SITES))
                 time.sleep(dice.uniform(0, 0.2))  # not to wait for anything: this is the random instant
                 assert start.status is None
+                kills.append(time.monotonic())
                 start.kill_group()
         print(f"\nfrom start to first request: {max(first_requests_s):.1f} s at most")
         crawl.finish()
-        assert_nothing_lost(crawl, kills=KILLS)
+        assert_nothing_lost(crawl, kills=kills)
 
 
-def test_killing_a_worker_loses_nothing(tmp_path: Path) -> None:
-    # What a site asked for right before the crash (Crawl-delay, Retry-After) nobody has written down: none asks.
-    with simweb.serve(WebSpec(sites=SITES, pages=9, slow_s=0.1, crawl_delay=0, busy=0, broken=0)) as server:
-        crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S)
-        with crawl.start() as start:
-            for requests in (20, 60):
-                crawl.wait_for_requests(requests)
-                victim = start.workers()[0]
-                os.kill(victim, signal.SIGKILL)
-                wait_until(partial(_is_replaced, start, victim), "another worker")
-            start.end()
-        assert crawl.log.count("ended by SIGKILL; another takes its place") == 2
-        assert_nothing_lost(crawl, kills=2)
+def test_killing_a_worker_loses_nothing(crawl: Crawl) -> None:
+    kills = []
+    with crawl.start() as start:
+        for requests in (20, 60):
+            crawl.wait_for_requests(requests)
+            victim = start.workers()[0]
+            kills.append(time.monotonic())
+            os.kill(victim, signal.SIGKILL)
+            wait_until(partial(_is_replaced, start, victim), "another worker")
+        start.end()
+    assert crawl.log.count("ended by SIGKILL; another takes its place") == 2
+    assert_nothing_lost(crawl, kills=kills)
 
 
 def test_a_crash_does_not_forget_the_delay_that_a_site_asks_for(tmp_path: Path) -> None:
@@ -96,6 +98,23 @@ def test_a_crash_does_not_forget_the_delay_that_a_site_asks_for(tmp_path: Path) 
         assert min(gaps_s) >= 2, gaps_s
 
 
+def test_what_a_site_asks_for_is_written_down_at_once(tmp_path: Path) -> None:
+    """The rest is reported in batches; here the next one is due only after the test."""
+    headers = (("Content-Type", "text/html"), ("Retry-After", "1000"))
+    robots = PlantedRobots(host="busy.test", crawl_delay_s=0.5)
+    page = Planted(host="busy.test", status=429, headers=headers, body=b"later")
+    with simweb.serve(plain_web(sites=1, pages=1, planted=(page,), planted_robots=(robots,))) as server:
+        crawl = Crawl(server, tmp_path / "data", f"http://busy.test:{server.port}/", delay_s=DELAY_S, workers=1)
+        with crawl.start("--set", "batch=300"):
+            wait_until(lambda: (crawl.folder / "crawl.toml").exists(), "the crawl to begin")
+            with open_existing(crawl.folder) as frontier:
+                wait_until(lambda: _waits(frontier.find_site("busy.test")), "its wish to be known")
+
+
+def _waits(site: SiteState | None) -> bool:
+    return site is not None and site.own_delay_s == 0.5 and (site.wait_s or 0) > 900
+
+
 def _is_replaced(start: Start, victim: int) -> bool:
     workers = start.workers()
     return victim not in workers and len(workers) == 2
@@ -107,7 +126,7 @@ def test_killing_a_page_process_costs_nothing(crawl: Crawl) -> None:
         for victim in start.page_processes():
             os.kill(victim, signal.SIGKILL)
         start.end()
-    assert_nothing_lost(crawl, kills=0)
+    assert_nothing_lost(crawl, kills=[])
 
 
 def test_when_the_supervisor_is_killed_no_orphan_goes_on_and_a_restart_works_at_once(crawl: Crawl) -> None:
@@ -117,7 +136,8 @@ def test_when_the_supervisor_is_killed_no_orphan_goes_on_and_a_restart_works_at_
         family = [*start.workers(), *start.page_processes()]
         locking = [holder.pid for holder in holders(crawl.folder)]
         assert locking == sorted([start.pid, *start.workers()]), "page processes do not hold the lock"
+        killed = time.monotonic()
         start.signal(signal.SIGKILL)
         wait_until(lambda: not any(map(is_running, family)), "the orphans to die")
         crawl.finish()
-    assert_nothing_lost(crawl, kills=1)
+    assert_nothing_lost(crawl, kills=[killed])

@@ -58,7 +58,7 @@ def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
         assert check(crawl.folder).problems == []
         assert list((crawl.folder / "journal").iterdir()) == []
     crawl.finish()
-    assert_nothing_lost(crawl, kills=0)
+    assert_nothing_lost(crawl, kills=[])
 
 
 def test_a_stop_takes_less_than_ten_seconds_whatever_is_under_way(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_second_ctrl_c_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
             assert time.monotonic() - begun_s < 2
             assert not any(map(is_running, workers))
         crawl.finish()
-        assert_nothing_lost(crawl, kills=1)
+        assert_nothing_lost(crawl, kills=[begun_s])
 
 
 def test_a_stopped_orphan_is_named_and_not_overrun(crawl: Crawl) -> None:

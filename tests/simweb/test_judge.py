@@ -185,6 +185,18 @@ def test_a_retry_after_cannot_be_waited_for_in_two_turns() -> None:
     assert early_urls(log) == [f"{SITE}/3", f"{SITE}/4"]
 
 
+@pytest.mark.parametrize("status", [200, 503])
+def test_what_was_said_right_before_a_kill_may_be_unheard_and_nothing_else_may(status: int) -> None:
+    def early(log: Log, killed_after_s: float) -> int:
+        kill = log.requests[0].ended + killed_after_s
+        return len(judge(log.requests, delay_s=DELAY_S, expected=None, kills=[kill], unheard_s=0.5).early)
+
+    log = Log().add(f"{SITE}/robots.txt", 0, status, wait_s=60).add(f"{SITE}/robots.txt", 59, status, wait_s=60)
+    assert [early(log, after_s) for after_s in (-0.1, 0, 0.5, 0.6)] == [1, 0, 0, 1]
+    assert early(log.add(f"{SITE}/robots.txt", 59), 0.1) == 1, "what was said again after the kill was heard"
+    assert early(start().add(f"{SITE}/2", DELAY_S - 0.1), 0.1) == 1, "the delay always holds"
+
+
 def test_requests_that_overlap_are_early_whatever_the_delay() -> None:
     log = Log().add(f"{SITE}/robots.txt", 0).add(f"{SITE}/1", 0.1).add(f"{SITE}/2", -0.3)
     verdict = judge(log.requests, delay_s=0.0, expected=None, slack_s=5.0)

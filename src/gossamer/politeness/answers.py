@@ -39,6 +39,15 @@ LASTING_REASONS: Final = frozenset(
         Reason.HEADERS_TOO_LARGE,
     }
 )
+NOTHING_UNDER_HTTPS: Final = frozenset(
+    {
+        Reason.NO_SUCH_NAME,
+        Reason.CONNECT_REFUSED,
+        Reason.CONNECT_TIMEOUT,
+        Reason.CONNECT_FAILED,
+        Reason.TLS_FAILED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +111,14 @@ def shows_trouble(answer: Fetched | Failed) -> bool:
 def retry_wait_s(tries: int, settings: PaceSettings) -> float:
     """Return how long a page is left alone after its first, second, ... failure (`tries` 0, 1, ...)."""
     return min(settings.retry_wait_s * float(RETRY_GROWTH ** min(tries, 30)), DAY_S)
+
+
+def plain_http(url: str, host: str, reason: Reason) -> str:
+    """Return what to try if nothing answers where a bare domain was tried first, under https; empty if nothing."""
+    if reason not in NOTHING_UNDER_HTTPS or url != f"{host}/":
+        return ""
+    scheme, _, name = host.partition("://")
+    return f"http://{name}/" if scheme == "https" and ":" not in name else ""
 
 
 def retry_after_of(answer: Fetched | Failed, now_at: float) -> float | None:

@@ -87,19 +87,28 @@ def judge(
     robots_cache_s: float = _ROBOTS_CACHE_S,
     robots_first: bool = True,
     slack_s: float = 0.0,
+    kills: Sequence[float] = (),
+    unheard_s: float = 0.5,
 ) -> Verdict:
     """Judge the requests of one crawl.
 
     `expected` None judges only its manners. `tries` is how often a URL that fails (429, 5xx, cut off) may be
     asked for; `inner_gap_s` the gap within a turn (1 s, or the delay if that is smaller); `allowed_repeats`
     how many requests too many are forgiven, though still reported; `slack_s` how much a gap may be too short.
-    `robots_first` False for a log that begins in the middle of a crawl.
+    `robots_first` False for a log that begins in the middle of a crawl. `kills` are the instants (CLOCK_MONOTONIC) at
+    which the crawler was killed: a Crawl-delay or Retry-After answered less than `unheard_s` before one is forgiven.
     """
     requests = sorted(log, key=lambda request: request.arrived)
     sites: defaultdict[str, list[Request]] = defaultdict(list)
     for request in requests:
         sites[_site(request)].append(request)
-    pace = Pace(delay_s=delay_s, inner_gap_s=1.0 if inner_gap_s is None else inner_gap_s, slack_s=slack_s)
+    pace = Pace(
+        delay_s=delay_s,
+        inner_gap_s=1.0 if inner_gap_s is None else inner_gap_s,
+        slack_s=slack_s,
+        kills=tuple(kills),
+        unheard_s=unheard_s,
+    )
     early: list[Early] = []
     robots: list[Request] = []  # those asked for on their own account, not as a hop of another
     for site, theirs in sites.items():

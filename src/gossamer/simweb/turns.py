@@ -9,7 +9,8 @@ request begins a new turn unless it continues the one before it:
 
 Gaps run from the end of everything that the site was asked before. A continuation needs the inner gap or the
 delay, whichever is smaller. A new turn needs the delay, or the largest Crawl-delay among the robots.txt files
-that the site has served, and what a Retry-After asked for. Requests that overlap are always too early.
+that the site has served, and what a Retry-After asked for. Requests that overlap are always too early. What a site
+asked for in its last words before the crawler was killed, nobody may have heard.
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ class Pace:
     delay_s: float
     inner_gap_s: float
     slack_s: float
+    kills: tuple[float, ...] = ()  # when it was killed, on the server's clock
+    unheard_s: float = 0.0  # of what was said so long before a kill, nothing may be remembered
+
+    def hears(self, said: float) -> bool:
+        """Say whether what was said at an instant must be heeded."""
+        return not any(said <= kill <= said + self.unheard_s for kill in self.kills)
 
     def allows(self, gap_s: float, needed_s: float) -> bool:
         """Say whether a gap is long enough; requests that overlap never are."""
@@ -129,8 +136,10 @@ def early_requests(site: str, requests: Sequence[Request], pace: Pace) -> tuple[
             continued.append(_Turn())
         turns = {turn.after(request, site) for turn in continued}
         ended = max(ended, request.ended)
+        if not request.wait_s or not pace.hears(request.ended):
+            continue
         if request.kind == "robots" and request.status == 200:
             delay_s = max(delay_s, request.wait_s)
-        elif request.wait_s:
+        else:
             not_before = max(not_before, request.ended + request.wait_s)
     return early, hops

@@ -2,7 +2,8 @@
 
 from gossamer.worker.desk import Desk
 from gossamer.worker.figures import Figures
+from gossamer.worker.manners import Manners
 from gossamer.worker.settings import WorkerSettings
-from gossamer.worker.worker import Manners, Worker
+from gossamer.worker.worker import Worker
 
 __all__ = ["Desk", "Figures", "Manners", "Worker", "WorkerSettings"]

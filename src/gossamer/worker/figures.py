@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
+import sys
 from collections import Counter
+from contextlib import contextmanager, suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer import metrics
+from gossamer.frontier.clock import boot_seconds
 from gossamer.records import Done, GivenUp, Retry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gossamer.frontier.clock import Clock
     from gossamer.records import Outcome, RequestRow
     from gossamer.workbench import Workbench
 
 LAG_PERIOD_S = 0.1
+LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
 
 # Looking a label up costs more than counting by it; there are few.
@@ -25,10 +35,23 @@ _outcomes = lru_cache(maxsize=None)(metrics.FRONTIER_OUTCOMES_TOTAL.labels)
 class Figures:
     """Counts since this worker started, and what it has in hand now."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = boot_seconds) -> None:
+        self._clock = clock  # the workbench's
         self._counts: Counter[str] = Counter()
         self._now: dict[str, float] = {}
+        self._next_due_s: float | None = None
+        self._in_flight = 0
         self._lag_s = 0.0
+        self._recent_lags_s = (0.0, 0.0)  # of the last window, and of this one
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Count a request as in flight while the block runs."""
+        self._in_flight += 1
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
 
     def request(self, row: RequestRow) -> None:
         """Count a request."""
@@ -51,18 +74,56 @@ class Figures:
 
     def in_hand(self, bench: Workbench, turns: int, in_outage: bool) -> None:
         """Note what is in hand."""
-        self._now = {"sites_in_hand": len(bench), "urls_in_hand": bench.urls, "turns": turns, "outage": in_outage}
+        self._now = {
+            "sites_in_hand": len(bench),
+            "sites_due": bench.due,
+            "urls_in_hand": bench.urls,
+            "turns": turns,
+            "outage": in_outage,
+        }
+        self._next_due_s = bench.next_due_s
 
     async def watch_loop(self) -> None:
         """Measure how late the event loop is, until cancelled."""
         loop = asyncio.get_running_loop()
+        window_ends_s = loop.time() + LAG_WINDOW_S
         while True:
             due_s = loop.time() + LAG_PERIOD_S
             await asyncio.sleep(LAG_PERIOD_S)
             lag_s = loop.time() - due_s
             self._lag_s = max(self._lag_s, lag_s)
+            before_s, now_s = self._recent_lags_s
+            self._recent_lags_s = (before_s, max(now_s, lag_s))
+            if loop.time() >= window_ends_s:
+                window_ends_s = loop.time() + LAG_WINDOW_S
+                self._recent_lags_s = (self._recent_lags_s[1], 0.0)
             metrics.LOOP_LAG_SECONDS.observe(lag_s)
 
     def snapshot(self) -> dict[str, float]:
         """Return all figures."""
-        return {**self._counts, **self._now, "max_loop_lag_s": round(self._lag_s, 4)}
+        figures = {
+            **self._counts,
+            **self._now,
+            "in_flight": self._in_flight,
+            "max_loop_lag_s": round(self._lag_s, 4),
+            "loop_lag_s": round(max(self._recent_lags_s), 4),
+            "memory_bytes": memory_bytes(),
+        }
+        if self._next_due_s is not None:
+            figures["next_due_s"] = round(max(0.0, self._next_due_s - self._clock()), 1)
+        return figures
+
+
+def memory_bytes() -> int:
+    """Return what this process and its children take; the most it ever took, alone, where the system tells no more."""
+    if sys.platform != "linux":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS tells it in bytes
+    own = os.getpid()
+    children: list[str] = []
+    with suppress(OSError):  # a kernel that was built without this list
+        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+    pages = 0
+    for pid in (str(own), *children):
+        with suppress(OSError):  # it has just ended
+            pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -73,7 +73,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._page = Page()
-        self.full = asyncio.Event()
+        self.full = asyncio.Event()  # set: do not wait for the next batch
 
     def note_links(self, links: Sequence[Link]) -> None:
         """Note links that were found."""

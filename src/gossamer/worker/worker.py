@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.answers import Kept, Moved, Refused, TryLater, judge_answer, retry_wait_s, shows_trouble
-from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of, robots_redirect, robots_url
+from gossamer.politeness.answers import (
+    Kept,
+    Moved,
+    Refused,
+    TryLater,
+    judge_answer,
+    plain_http,
+    retry_wait_s,
+    shows_trouble,
+)
+from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of
 from gossamer.politeness.outage import OutageGuard
-from gossamer.politeness.pace import step_gap_s, turn_wait_s
+from gossamer.politeness.pace import turn_wait_s
 from gossamer.politeness.scope import select_links
 from gossamer.records import (
     CrawlState,
@@ -29,7 +37,8 @@ from gossamer.records import (
 )
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import identify, normalise
-from gossamer.worker.rows import answer_row, page_row, request_row
+from gossamer.worker.asking import MAX_HOPS, Asker, Turn
+from gossamer.worker.rows import answer_row, page_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,53 +47,18 @@ if TYPE_CHECKING:
     from gossamer.frontier.clock import Clock
     from gossamer.page_process.process import PageProcess
     from gossamer.politeness.answers import Verdict
-    from gossamer.politeness.hosts import RobotsSettings
-    from gossamer.politeness.outage import OutageSettings
-    from gossamer.politeness.pace import PaceSettings
-    from gossamer.politeness.scope import ScopeSettings
     from gossamer.records import Outcome
     from gossamer.store.store import Store
     from gossamer.workbench import SiteInHand, Workbench
     from gossamer.worker.desk import Desk
     from gossamer.worker.figures import Figures
-    from gossamer.worker.settings import WorkerSettings
+    from gossamer.worker.manners import Manners
 
 log = logging.getLogger(__name__)
 
-MAX_HOPS = 5  # redirects within a site that one turn follows
 MAX_CHAIN = 10  # redirects behind each other, in however many turns
 TURNS_PER_REQUEST = 3  # turns under way for each request in flight: many only wait for the pause behind robots.txt
 IDLE_S = 60.0
-HANG_UP_S = 0.2  # a server learns later than we do that we hung up: for it, the request ends then
-
-# A bare domain is tried under https first; if nothing answers there, under http.
-NOTHING_UNDER_HTTPS = frozenset({
-    Reason.NO_SUCH_NAME, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.CONNECT_FAILED, Reason.TLS_FAILED,
-})  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manners:
-    """All the settings by which turns are decided."""
-
-    pace: PaceSettings
-    robots: RobotsSettings
-    outage: OutageSettings
-    scope: ScopeSettings
-    worker: WorkerSettings
-    in_flight: int
-    agent: str  # the name we go by in robots.txt
-
-
-class Turn:
-    """One visit to a site: what it takes to get one page."""
-
-    __slots__ = ("ended_s", "retry_after_s", "site")
-
-    def __init__(self, site: SiteInHand) -> None:
-        self.site = site
-        self.ended_s: float | None = None  # when its last request ended; None: none was made
-        self.retry_after_s: float | None = None  # what the server asked for
 
 
 class Worker:
@@ -106,15 +80,22 @@ class Worker:
     ) -> None:
         self._desk = desk
         self._bench = bench
-        self._fetcher = fetcher
         self._pages = pages
         self._store = store
         self._figures = figures
-        self._name = name
         self._manners = manners
         self._clock = clock
         self._wall_clock = wall_clock
         self._outage = OutageGuard(manners.outage)
+        self._asker = Asker(
+            fetcher=fetcher,
+            store=store,
+            figures=figures,
+            outage=self._outage,
+            pace=manners.pace,
+            name=name,
+            clock=clock,
+        )
         self._stopping = False
         self._turns: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(manners.in_flight)
@@ -199,9 +180,9 @@ class Worker:
                 return self._settle(turn, url, GivenUp(reason=Reason.EXCLUDED))
             if not await self._is_allowed(turn, url):
                 return None
-            await self._pause(turn)
+            await self._asker.pause(turn)
             async with self._room:
-                answer = await self._request(turn, url.url, RequestKind.PAGE, tries=url.tries)
+                answer = await self._asker.ask(turn, url.url, RequestKind.PAGE, tries=url.tries)
                 verdict = self._judge(turn, url, answer)
                 if isinstance(verdict, Kept) and isinstance(answer, Fetched):
                     target = await self._keep(turn, url, answer)
@@ -223,7 +204,7 @@ class Worker:
         site = turn.site
         state = site.hosts.get(url.host)
         if not is_fresh(state, self._wall_clock()):
-            answer = await self._read_robots(turn, url)
+            answer = await self._asker.ask_robots(turn, url)
             read = judge_robots(
                 answer,
                 host=url.host,
@@ -239,6 +220,8 @@ class Worker:
             state = site.hosts[url.host] = read.state
             self._heed_delay(site)
             committed = self._desk.ledger.note_host(site.site, site.epoch, state, own_delay_s=site.own_delay_s)
+            if site.own_delay_s > self._manners.pace.delay_s:
+                self._desk.ledger.full.set()  # a crash should not forget it
             if read.blocked:
                 site.take_urls_of(url.host)  # they stay queued until the block ends
                 return False
@@ -248,41 +231,6 @@ class Worker:
             self._settle(turn, url, GivenUp(reason=reason))
             return False
         return True
-
-    async def _read_robots(self, turn: Turn, page: QueuedUrl) -> Fetched | Failed:
-        """Fetch a robots.txt, behind redirects within the site: nobody else's site is asked in this one's turn."""
-        url = robots_url(page.host)
-        for hop in range(MAX_HOPS + 1):
-            await self._pause(turn)
-            answer = await self._request(turn, url, RequestKind.ROBOTS, tries=page.tries)
-            target = robots_redirect(answer, url)
-            if target is None or target.site != turn.site.site or hop == MAX_HOPS:
-                break
-            url = target.url
-        return answer
-
-    async def _pause(self, turn: Turn) -> None:
-        """Let some time pass between two requests of one turn."""
-        if turn.ended_s is not None:
-            due_s = turn.ended_s + step_gap_s(self._manners.pace, turn.site.delay_s)
-            while (wait_s := due_s - self._clock()) > 0:  # noqa: ASYNC110 - a coarse loop clock may end it early
-                await asyncio.sleep(wait_s)
-
-    async def _request(self, turn: Turn, url: str, kind: RequestKind, *, tries: int) -> Fetched | Failed:
-        """Make one request and write it down."""
-        site = turn.site
-        turn.ended_s = self._clock()  # should it be cancelled, it counts as made
-        try:
-            answer = await self._fetcher.fetch(url, kind=kind)
-        finally:
-            turn.ended_s = self._clock()
-        if site.delay_s and (isinstance(answer, Failed) or answer.type_refused or answer.truncated):
-            turn.ended_s += HANG_UP_S
-        row = request_row(answer, site=site.site, kind=kind, attempt=tries + 1, worker=self._name)
-        self._store.keep_request(row)
-        self._figures.request(row)
-        self._outage.report(turn.ended_s, site.site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
-        return answer
 
     async def _keep(self, turn: Turn, url: QueuedUrl, answer: Fetched) -> str:
         """Parse a page and store it; return where it sends us if it is but a redirect in disguise."""
@@ -342,6 +290,8 @@ class Worker:
             due_s = turn.ended_s + wait_s
             if wait_s > site.delay_s:
                 site.urls.clear()  # they stay queued; the site is given back, so that a crash forgets no such wait
+            if (turn.retry_after_s or 0.0) > site.delay_s:
+                self._desk.ledger.full.set()
         if not self._bench.finish(site, due_s):
             self._desk.give_back(site, due_s)
 
@@ -363,14 +313,10 @@ class Worker:
         elif isinstance(verdict, TryLater):
             self._settle(turn, url, Retry(wait_s=verdict.wait_s, counted=verdict.counted))
         elif isinstance(verdict, Refused):
-            if reason in NOTHING_UNDER_HTTPS and url.depth == 0 and url.url == f"{url.host}/":
-                self._try_under_http(url)
+            if plain := plain_http(url.url, url.host, reason) if url.depth == 0 else "":
+                seed = Link(*identify(plain), url.depth, url.rank, seeded=True, via=url.url_hash)
+                self._desk.ledger.note_links([seed])
             self._settle(turn, url, GivenUp(reason=verdict.reason))
-
-    def _try_under_http(self, url: QueuedUrl) -> None:
-        if url.url.startswith("https://") and ":" not in url.host[8:]:
-            plain = identify("http://" + url.url.removeprefix("https://"))
-            self._desk.ledger.note_links([Link(*plain, url.depth, url.rank, seeded=True, via=url.url_hash)])
 
     def _after_a_bug(self, url: QueuedUrl) -> Outcome:
         if url.tries < self._manners.pace.max_tries:

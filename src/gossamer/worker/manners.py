@@ -1,0 +1,26 @@
+"""The settings by which a worker decides its turns, gathered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gossamer.politeness.hosts import RobotsSettings
+    from gossamer.politeness.outage import OutageSettings
+    from gossamer.politeness.pace import PaceSettings
+    from gossamer.politeness.scope import ScopeSettings
+    from gossamer.worker.settings import WorkerSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """All the settings by which turns are decided."""
+
+    pace: PaceSettings
+    robots: RobotsSettings
+    outage: OutageSettings
+    scope: ScopeSettings
+    worker: WorkerSettings
+    in_flight: int
+    agent: str  # the name we go by in robots.txt
