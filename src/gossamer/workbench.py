@@ -114,6 +114,16 @@ class Workbench:
         """How many turns are under way, of sites that are in hand."""
         return self._busy
 
+    @property
+    def due(self) -> int:
+        """How many sites had become due, without a turn yet, when turns were last looked for."""
+        return self._due_sites
+
+    @property
+    def next_due_s(self) -> float | None:
+        """When the first site that waits is due; None if none waits."""
+        return self._waiting[0][0] if self._waiting else None
+
     def held(self) -> dict[str, int]:
         """Return the epoch of every site in hand."""
         return {name: site.epoch for name, site in self._sites.items()}

@@ -31,7 +31,7 @@ async def open_worker(
     `name` is in the names of its files; `label`, if it is another, is what the frontier knows it by.
     """
     user_agent, email = settings.crawl.user_agent, settings.crawl.email
-    figures = Figures()
+    figures = Figures(clock)
     bench = Workbench(settings.workbench)
     store = Store(folder, name, settings.store, operator=email, user_agent=user_agent)
     desk = Desk(

@@ -11,11 +11,34 @@ if TYPE_CHECKING:
 
     from gossamer.records import Stats
 
-RATE_WINDOW_S: Final = 10.0
+RATE_WINDOW_S: Final = 10
+DRAIN_WINDOW_S: Final = 60.0  # a queue grows and shrinks in bursts
+LEAST_DRAIN_S: Final = 10.0  # whoever has looked for less than this cannot tell where the queue is going
+NOTABLE_WAIT_S: Final = 3.0  # a crawl that does nothing for longer looks stuck
 
 # Of a worker's figures these say how things are now; all others count what happened since it started.
-_OF_NOW: Final = frozenset({"sites_in_hand", "urls_in_hand", "turns", "outage"})
-_LARGEST: Final = "max_loop_lag_s"
+_OF_NOW: Final = frozenset({
+    "sites_in_hand", "sites_due", "urls_in_hand", "turns", "in_flight", "outage", "loop_lag_s", "memory_bytes",
+    "next_due_s",
+})  # fmt: skip
+_LARGEST: Final = frozenset({"max_loop_lag_s", "loop_lag_s"})
+_SMALLEST: Final = frozenset({"next_due_s"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One worker of a crawl."""
+
+    label: str
+    figures: Mapping[str, float]  # as of its last report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """When a crawl will be over, as far as anyone can tell."""
+
+    left_s: float | None = None  # None: nobody can
+    why: str = "too early to tell"  # what it ends with, or why nobody can tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +54,16 @@ class Progress:
     alive: int
     troubles: tuple[str, ...] = ()  # why workers start nothing new
     stopping: bool = False
+    members: tuple[Member, ...] = ()  # those alive
+    outlook: Outlook = field(default_factory=Outlook)
+
+    @property
+    def next_due_s(self) -> float | None:
+        """How long there will be nothing to do; None if there is something, or will be in a moment, or never."""
+        if self.figures.get("turns") or self.figures.get("sites_due"):
+            return None
+        waits = [wait_s for wait_s in (self.stats.wait_s, self.figures.get("next_due_s")) if wait_s is not None]
+        return min(waits) if waits and min(waits) >= NOTABLE_WAIT_S else None
 
     @property
     def pages(self) -> int:
@@ -44,6 +77,7 @@ class Tally:
 
     _former: Counter[str] = field(default_factory=Counter)  # of workers that have ended
     _recent: deque[tuple[float, float, float]] = field(default_factory=deque)  # when, pages, bytes
+    _queued: deque[tuple[float, int]] = field(default_factory=deque)  # when, URLs
 
     def bury(self, figures: Mapping[str, float]) -> None:
         """Keep what a worker that has ended had counted."""
@@ -68,7 +102,38 @@ class Tally:
         # A worker that was killed takes its last second's count with it: less than nothing is nothing.
         return max(0.0, pages - pages_then) / (now_s - then_s), max(0.0, size - bytes_then) / (now_s - then_s)
 
+    def drain(self, now_s: float, queued: int) -> float | None:
+        """Return by how many URLs a second the queue shrank of late, None while it is too early to tell."""
+        self._queued.append((now_s, queued))
+        while now_s - self._queued[0][0] > DRAIN_WINDOW_S:
+            self._queued.popleft()
+        then_s, queued_then = self._queued[0]
+        return (queued_then - queued) / (now_s - then_s) if now_s - then_s >= LEAST_DRAIN_S else None
+
+
+def foresee(stats: Stats, *, pages_per_s: float, drain_per_s: float | None, time_left_s: float | None) -> Outlook:
+    """Tell what ends a crawl first if all goes on as it did of late; honest if that cannot be told."""
+    ends = []
+    if time_left_s is not None:
+        ends.append((max(0.0, time_left_s), "until the time limit"))
+    if stats.pages_left is not None and pages_per_s > 0:
+        ends.append((stats.pages_left / pages_per_s, "until the page limit, at this rate"))
+    if drain_per_s is not None and drain_per_s > 0:
+        ends.append((stats.queued / drain_per_s, "until the queue is empty, at this rate"))
+    if ends:
+        left_s, why = min(ends)
+        return Outlook(left_s=left_s, why=why)
+    if drain_per_s is None:
+        return Outlook()
+    return Outlook(why="the queue does not shrink" if pages_per_s > 0 else "no page came of late")
+
 
 def _add(total: Counter[str], figures: Mapping[str, float]) -> None:
     for name, figure in figures.items():
-        total[name] = max(total[name], figure) if name == _LARGEST else total[name] + figure  # type: ignore[assignment]
+        if name in _LARGEST:
+            figure = max(total[name], figure)
+        elif name in _SMALLEST:
+            figure = min(total.get(name, figure), figure)
+        else:
+            figure += total[name]
+        total[name] = figure  # type: ignore[assignment]

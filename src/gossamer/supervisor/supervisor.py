@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from gossamer.frontier import FrontierError
 from gossamer.supervisor.child import MISTAKE, Child
-from gossamer.supervisor.progress import Progress, Tally
+from gossamer.supervisor.progress import Member, Progress, Tally, foresee
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -265,6 +265,16 @@ class Supervisor:
             alive=len(self._children),
             troubles=tuple(sorted({child.trouble for child in self._children if child.trouble})),
             stopping=self._stopping.is_set(),
+            members=tuple(
+                Member(label=label_of(child.pid), figures=child.figures)
+                for child in sorted(self._children, key=lambda child: child.pid)
+            ),
+            outlook=foresee(
+                stats,
+                pages_per_s=pages_per_s,
+                drain_per_s=self._tally.drain(now_s, stats.queued),
+                time_left_s=None if self._max_duration_s is None else self._started_s + self._max_duration_s - now_s,
+            ),
         )
 
     async def _in_thread(self, function: Callable[[], T]) -> T:

@@ -69,7 +69,8 @@ class Asker:
         site = turn.site
         turn.ended_s = self._clock()  # should it be cancelled, it counts as made
         try:
-            answer = await self._fetcher.fetch(url, kind=kind)
+            with self._figures.under_way():
+                answer = await self._fetcher.fetch(url, kind=kind)
         finally:
             turn.ended_s = self._clock()
         if site.delay_s and (isinstance(answer, Failed) or answer.type_refused or answer.truncated):
