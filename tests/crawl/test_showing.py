@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from gossamer.cli.console import Lines, duration, one_line, screen, summary
+from gossamer.cli.console import Lines, one_line, summary
+from gossamer.cli.wording import duration
 from gossamer.crawl.announce import announce, warnings
 from gossamer.crawl.folder import gather_settings
 from gossamer.records import Reason, Stats
 from gossamer.supervisor import End, Ended, Progress
-from gossamer.supervisor.progress import Tally
+from gossamer.supervisor.progress import Outlook, Tally, foresee
 
 STATS = Stats(
     sites=200, sites_with_work=150, sites_in_hand=80, known=9_000, queued=4_321, done=4_000, pages=1_234,
@@ -65,20 +66,13 @@ def test_progress_fits_into_one_line() -> None:
     assert said == "1,234 pages (98.2/s), 4,321 queued, 200 sites, 12 given up, 0 in trouble"
 
 
-def test_progress_fits_on_one_screen_of_80_columns() -> None:
-    trouble = Progress(**{**fields(PROGRESS), "troubles": ("disk nearly full",), "stopping": True})
-    drawn = io.StringIO()
-    Console(file=drawn, width=80).print(screen(Path("crawl-data"), trouble))
-    lines = drawn.getvalue().splitlines()
-    assert max(map(len, lines)) <= 80
-    assert len(lines) <= 12
-    text = "\n".join(" ".join(line.split()) for line in lines)
-    for part in (
-        "pages 1,234 (98.2 a second)", "received 12.3 MB (1.50 MB a second)", "150 with work, 80 in hand",
-        "queue 4,321 of 9,000 URLs known", "given up 12 (7 http_error, 5 robots_disallowed)",
-        "workers 2 of 2, event loop late by 12 ms at most", "trouble disk nearly full", "finishing what is under way",
-    ):  # fmt: skip
-        assert part in text
+def test_a_crawl_that_waits_says_until_when() -> None:
+    waits = Progress(**{**fields(PROGRESS), "stats": replace(STATS, wait_s=190.0)})
+    assert one_line(waits).endswith("0 in trouble; next URL due in 3 min")
+    for busy in ({"turns": 1}, {"sites_due": 1}, {"next_due_s": 0.5}):
+        assert Progress(**{**fields(waits), "figures": {**PROGRESS.figures, **busy}}).next_due_s is None
+    sooner = Progress(**{**fields(waits), "figures": {**PROGRESS.figures, "next_due_s": 42.0}})
+    assert one_line(sooner).endswith("; next URL due in 42.0 s")
 
 
 def test_the_end_says_where_the_files_are_and_what_to_type() -> None:
@@ -106,6 +100,44 @@ def test_figures_of_workers_add_up_also_of_dead_ones() -> None:
     tally.bury({"pages": 10, "bytes": 100, "sites_in_hand": 5, "max_loop_lag_s": 0.5})
     total = tally.total([{"pages": 1, "sites_in_hand": 2, "max_loop_lag_s": 0.1}, {"pages": 2, "sites_in_hand": 1}])
     assert total == {"pages": 13, "bytes": 100, "sites_in_hand": 3, "max_loop_lag_s": 0.5}
+
+
+def test_of_what_workers_have_now_the_worst_lag_and_the_nearest_due_time_count() -> None:
+    tally = Tally()
+    tally.bury({"pages": 1, "in_flight": 9, "memory_bytes": 9e6, "next_due_s": 1.0, "loop_lag_s": 5.0})
+    living = [
+        {"in_flight": 2, "memory_bytes": 1e6, "next_due_s": 70.0, "loop_lag_s": 0.1},
+        {"in_flight": 3, "memory_bytes": 2e6, "next_due_s": 30.0, "loop_lag_s": 0.2},
+    ]
+    now = {"in_flight": 5, "memory_bytes": 3e6, "next_due_s": 30.0, "loop_lag_s": 0.2}
+    assert tally.total(living) == {"pages": 1} | now
+
+
+def test_how_fast_the_queue_shrinks_is_told_from_ten_seconds_on_and_of_the_last_minute() -> None:
+    tally = Tally()
+    drains = [tally.drain(float(now_s), 1_000 + 10 * min(now_s, 40) - 5 * max(0, now_s - 40)) for now_s in range(101)]
+    assert drains[9] is None
+    assert drains[10] == drains[40] == -10
+    assert drains[100] == 5
+
+
+@pytest.mark.parametrize(
+    ("terms", "left_s", "why"),
+    [
+        ({"drain_per_s": None}, None, "too early to tell"),
+        ({"drain_per_s": -3.0}, None, "the queue does not shrink"),
+        ({"drain_per_s": 0.0, "pages_per_s": 0.0}, None, "no page came of late"),
+        ({"drain_per_s": 4.0}, 1_000, "until the queue is empty, at this rate"),
+        ({"drain_per_s": -3.0, "pages_left": 300}, 30, "until the page limit, at this rate"),
+        ({"drain_per_s": -3.0, "pages_left": 300, "pages_per_s": 0.0}, None, "no page came of late"),
+        ({"drain_per_s": 4.0, "pages_left": 300, "time_left_s": 20.0}, 20, "until the time limit"),
+        ({"drain_per_s": None, "time_left_s": -1.0}, 0, "until the time limit"),
+    ],
+)
+def test_when_it_ends_is_told_as_far_as_anyone_can(terms: dict[str, Any], left_s: float | None, why: str) -> None:
+    stats = replace(STATS, queued=4_000, pages_left=terms.pop("pages_left", None))
+    known = {"pages_per_s": 10.0, "time_left_s": None, **terms}
+    assert foresee(stats, **known) == Outlook(left_s=left_s, why=why)
 
 
 def test_rates_are_those_of_the_last_ten_seconds() -> None:

@@ -26,6 +26,7 @@ SUMMARIES = {
     "simweb": "Serve a simulated web on this machine, for any crawler to try.",
     "stop": "Stop a running crawl in good order.",
     "status": "Show how a crawl stands, running or not.",
+    "top": "Watch a running crawl: speed, sites, queue, outcomes, workers, time left.",
     "verify": "Check that nothing is lost and nothing is torn.",
     "version": "Print the versions that matter to a crawl.",
 }

@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from gossamer.cli.wording import duration, wait
+
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from rich.console import Console, RenderableType
     from rich.live import Live
-    from rich.table import Table
 
+    from gossamer.cli.watching import Watch
     from gossamer.crawl.seeding import Seeding
     from gossamer.supervisor import Ended, Progress
 
+HINT = "Ctrl-C stops in good order; the same command goes on"
 BIG_FILE_LINES = 20_000  # a smaller seed file is loaded before anyone could read a progress bar
 
 
@@ -71,42 +75,64 @@ class Lines(AbstractContextManager["Lines"]):
 
 
 class Screen(Lines):
-    """Keeps one screen up to date."""
+    """Keeps one screen up to date; warnings scroll by above it."""
 
-    def __init__(self, folder: Path, *, every_s: float) -> None:
+    def __init__(self, folder: Path, *, every_s: float, console: Console | None = None) -> None:
+        from rich.console import Console
+
         super().__init__(folder, every_s=every_s)
+        self._console = console or Console()
+        self._size = self._console.size
         self._live: Live | None = None
+        self._watch: Watch | None = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        if self._live is not None:
-            self._live.stop()
+        self._stop()
 
     def show_seeding(self, done: Seeding, total_lines: int) -> None:
         """Draw a progress bar for a big file."""
         if total_lines > BIG_FILE_LINES:
             from rich.progress_bar import ProgressBar
+            from rich.table import Table
 
+            table = Table.grid(padding=(0, 2))
             bar = ProgressBar(total=total_lines, completed=done.lines, width=40)
-            self._draw(_rows(self.folder, [("seeds", bar), ("", f"{done.lines:,} of {total_lines:,} lines")]))
-            if done.lines >= total_lines and self._live is not None:
-                self._live.stop()
-                self._live = None
+            table.add_row("seeds", bar, f"{done.lines:,} of {total_lines:,} lines")
+            self._draw(table)
+            if done.lines >= total_lines:
+                self._stop()
 
     def show(self, progress: Progress) -> None:
         """Draw the screen anew."""
-        self._draw(screen(self.folder, progress))
+        from gossamer.cli.watching import Watch, fill
 
-    def _draw(self, table: Table) -> None:
+        with suppress(OSError):  # a full disk, or a folder that is being moved: the next second tells
+            if self._watch is None:
+                self._watch = Watch(self.folder, hint=HINT)
+            view = self._watch.view(progress, self._watch.look())
+            self._draw(fill(self._console, view, spare_lines=1))
+
+    def _draw(self, what: RenderableType) -> None:
         from rich.live import Live
 
         with suppress(OSError):  # the terminal is gone
+            if self._size != self._console.size:  # what was drawn has been wrapped: nobody knows how
+                self._size = self._console.size
+                self._stop()
+                self._console.clear()
             if self._live is None:
-                self._live = Live(auto_refresh=False, transient=True)
+                self._live = Live(console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop")
                 self._live.start()
-            self._live.update(table, refresh=True)
+            self._live.update(what, refresh=True)
+
+    def _stop(self) -> None:
+        if self._live is not None:
+            with suppress(OSError):
+                self._live.stop()
+            self._live = None
 
 
 class _Warnings(logging.Handler):
@@ -124,45 +150,11 @@ def one_line(progress: Progress) -> str:
     """Return progress in one line."""
     stats = progress.stats
     trouble = f"; {'; '.join(progress.troubles)}" if progress.troubles else ""
+    due = "" if progress.next_due_s is None else f"; next URL due {wait(progress.next_due_s)}"
     return (
         f"{stats.pages:,} pages ({progress.pages_per_s:.1f}/s), {stats.queued:,} queued, {stats.sites:,} sites, "
-        f"{sum(stats.given_up.values()):,} given up, {len(progress.troubles)} in trouble{trouble}"
+        f"{sum(stats.given_up.values()):,} given up, {len(progress.troubles)} in trouble{trouble}{due}"
     )
-
-
-def screen(folder: Path, progress: Progress) -> Table:
-    """Return progress as a small table that fits into 80 columns."""
-    stats, figures = progress.stats, progress.figures
-    given_up = sorted(stats.given_up.items(), key=lambda item: -item[1])
-    reasons = ", ".join(f"{urls:,} {reason.value}" for reason, urls in given_up)
-    lag_ms = figures.get("max_loop_lag_s", 0) * 1000
-    rows: list[tuple[str, object]] = [
-        ("pages", f"{stats.pages:,}  ({progress.pages_per_s:.1f} a second)"),
-        ("received", f"{figures.get('bytes', 0) / 1e6:,.1f} MB  ({progress.bytes_per_s / 1e6:.2f} MB a second)"),
-        ("sites", f"{stats.sites:,} known, {stats.sites_with_work:,} with work, {stats.sites_in_hand:,} in hand"),
-        ("queue", f"{stats.queued:,} of {stats.known:,} URLs known"),
-        ("given up", f"{sum(stats.given_up.values()):,}" + (f"  ({reasons})" if reasons else "")),
-        ("retries", f"{int(figures.get('retries', 0)):,}"),
-        ("workers", f"{progress.alive} of {progress.workers}, event loop late by {lag_ms:,.0f} ms at most"),
-    ]
-    if progress.troubles:
-        rows.append(("trouble", "; ".join(progress.troubles)))
-    state = "finishing what is under way" if progress.stopping else "Ctrl-C stops; the same command goes on"
-    rows.append(("", f"{duration(progress.elapsed_s)}; {state}"))
-    return _rows(folder, rows)
-
-
-def _rows(folder: Path, rows: list[tuple[str, object]]) -> Table:
-    from rich.table import Table
-
-    table = Table.grid(padding=(0, 2))
-    table.title = f"Gossamer, in {folder}"
-    table.title_justify = "left"
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    for name, value in rows:
-        table.add_row(name, value)  # type: ignore[arg-type]
-    return table
 
 
 def summary(folder: Path, ended: Ended) -> str:
@@ -178,9 +170,3 @@ def summary(folder: Path, ended: Ended) -> str:
         f"Files: {folder}/warc (archives), {folder}/pages and {folder}/requests (tables), {folder}/logs.\n"
         f"Next: gossamer status{where}" + (f", or go on: gossamer crawl{where}" if stats.queued else "")
     )
-
-
-def duration(seconds: float) -> str:
-    """Write a duration: 0:01:05."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

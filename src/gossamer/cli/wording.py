@@ -34,6 +34,17 @@ def wait(seconds: float) -> str:
     return f"in {hours} h {minutes % 60} min" if hours else f"in {minutes} min"
 
 
+def span(seconds: float) -> str:
+    """Write roughly how long something takes: 40 s, 5 min, 2 h 5 min."""
+    return f"{seconds:.0f} s" if seconds < 59.5 else wait(max(60.0, seconds)).removeprefix("in ")
+
+
+def duration(seconds: float) -> str:
+    """Write a duration to the second: 0:01:05."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
 def plain(text: str) -> str:
     """Return text as one line that no terminal obeys: control characters come from strangers' pages."""
     return "".join(char if char.isprintable() else " " for char in text)

@@ -66,12 +66,12 @@ def read_status(frontier: Frontier, folder: Path) -> Status:
         stats=frontier.stats(),
         # After a crash the dead are listed as living until the next start.
         workers=tuple(worker for worker in frontier.workers() if running and not worker.gone),
-        used_bytes=_sizes(folder),
+        used_bytes=sizes(folder),
         free_bytes=free_space(folder),
     )
 
 
-def _sizes(folder: Path) -> dict[str, int]:
+def sizes(folder: Path) -> dict[str, int]:
     """Return what each folder and file of a crawl takes, the largest first."""
     sizes = {entry.name: _size(entry) for entry in os.scandir(folder)}
     return dict(sorted(sizes.items(), key=lambda item: -item[1]))

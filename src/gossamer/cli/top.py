@@ -1,0 +1,150 @@
+"""`gossamer top`: watches a running crawl, from its folder alone."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import termios
+import time
+import tty
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from gossamer.cli.data_dir import data_dir_option
+from gossamer.crawl.engines import open_existing
+from gossamer.errors import GossamerError
+from gossamer.inspect.running import find_running
+from gossamer.supervisor.progress import RATE_WINDOW_S, Member, Progress, Tally, foresee
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from rich.console import Console, Group
+
+    from gossamer.frontier import Frontier
+    from gossamer.inspect.recent import Lately
+
+REFRESH_S: Final = 1.0
+HINT: Final = "q leaves; the crawl goes on"
+
+
+@click.command("top")
+@data_dir_option
+@click.option("--once", is_flag=True, help="Print one screen and leave; so it is wherever there is no terminal.")
+def command(folder: Path, once: bool) -> None:
+    """Watch a running crawl: speed, sites, queue, outcomes, workers, time left.
+
+    Shows what `gossamer crawl` shows in its own terminal, and changes nothing; q or Ctrl-C leaves, the crawl goes on.
+    Workers tell their figures every two seconds.
+
+    \b
+    Examples:
+      gossamer top
+      gossamer top --once --data-dir crawl-data
+    """
+    from rich.console import Console
+
+    with open_existing(folder) as frontier:
+        if find_running(folder) is None:
+            raise GossamerError(
+                f"No crawl is running in {folder}: start it with gossamer crawl, or see how it stands with "
+                "gossamer status."
+            )
+        console = Console()
+        watcher = _Watcher(frontier, folder)
+        if once or not console.is_terminal:
+            console.print(watcher.screen(console))
+            return
+        with suppress(KeyboardInterrupt):
+            if _attend(console, watcher):
+                return
+            click.echo(f"The crawl in {folder} has ended; gossamer status shows how it stands.")
+
+
+class _Watcher:
+    """A crawl seen from outside."""
+
+    def __init__(self, frontier: Frontier, folder: Path) -> None:
+        from gossamer.cli.watching import Watch
+
+        self._frontier = frontier
+        self._folder = folder
+        self._watch = Watch(folder, hint=HINT)
+        self._tally = Tally()
+
+    def is_over(self) -> bool:
+        """Tell whether nothing is left to watch."""
+        return find_running(self._folder) is None
+
+    def screen(self, console: Console) -> Group:
+        """Return how it stands now."""
+        from gossamer.cli.watching import fill
+
+        lately = self._watch.look()
+        # One line is left for the prompt that follows, or for a cursor that must not scroll.
+        return fill(console, self._watch.view(self._progress(lately), lately), spare_lines=1)
+
+    def _progress(self, lately: Lately) -> Progress:
+        running = find_running(self._folder)
+        stats = self._frontier.stats()
+        living = [worker for worker in self._frontier.workers() if not worker.gone]
+        figures = self._tally.total(worker.figures for worker in living)
+        pages_per_s, bytes_per_s = lately.rates(RATE_WINDOW_S)
+        return Progress(
+            elapsed_s=time.time() - running.started_at if running and running.started_at else 0.0,
+            figures=figures,
+            pages_per_s=pages_per_s,
+            bytes_per_s=bytes_per_s,
+            stats=stats,
+            workers=len(living),
+            alive=len(living),
+            troubles=("no site can be reached: is this machine offline?",) if figures.get("outage") else (),
+            members=tuple(Member(label=worker.label, figures=worker.figures) for worker in living),
+            outlook=foresee(
+                stats,
+                pages_per_s=pages_per_s,
+                drain_per_s=self._tally.drain(time.monotonic(), stats.queued),
+                time_left_s=None,
+            ),
+        )
+
+
+def _attend(console: Console, watcher: _Watcher) -> bool:
+    """Keep the screen up to date until someone leaves; return False if the crawl ended before."""
+    from rich.live import Live
+
+    with _keys() as next_key, Live(console=console, screen=True, auto_refresh=False) as live:
+        while not watcher.is_over():
+            live.update(watcher.screen(console), refresh=True)
+            if next_key(REFRESH_S).lower() == "q":
+                return True
+    return False
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[float], str]]:
+    """Give a function that waits so long for a key, and returns it or nothing; keys are not shown meanwhile."""
+    if not sys.stdin.isatty():
+        yield _wait
+        return
+    keyboard = sys.stdin.fileno()
+
+    def next_key(seconds: float) -> str:
+        ready, _, _ = select.select([keyboard], [], [], seconds)
+        return os.read(keyboard, 1).decode("ascii", "replace") or "q" if ready else ""
+
+    former = termios.tcgetattr(keyboard)
+    tty.setcbreak(keyboard)
+    try:
+        yield next_key
+    finally:
+        termios.tcsetattr(keyboard, termios.TCSADRAIN, former)
+
+
+def _wait(seconds: float) -> str:
+    time.sleep(seconds)
+    return ""

@@ -1,0 +1,56 @@
+"""Gathers what the live screen shows: the crawl's progress, the end of its log, and the room on the disk."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from gossamer.cli.screen import View, draw
+from gossamer.inspect.recent import Lately, Tail
+from gossamer.inspect.status import sizes
+from gossamer.store.disk import free_space
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console, Group
+
+    from gossamer.supervisor import Progress
+
+DISK_EVERY_S: Final = 30.0  # a long crawl has thousands of files
+
+
+class Watch:
+    """One crawl that is being watched."""
+
+    def __init__(self, folder: Path, *, hint: str) -> None:
+        self._folder = folder
+        self._hint = hint
+        self._tail = Tail(folder)
+        self._used_bytes = 0
+        self._sized_s: float | None = None
+
+    def look(self) -> Lately:
+        """Read the end of the crawl's log."""
+        return self._tail.look(time.time())
+
+    def view(self, progress: Progress, lately: Lately) -> View:
+        """Return what to show now."""
+        now_s = time.monotonic()
+        if self._sized_s is None or now_s - self._sized_s >= DISK_EVERY_S:
+            self._used_bytes = sum(sizes(self._folder).values())
+            self._sized_s = now_s
+        return View(
+            folder=self._folder,
+            progress=progress,
+            lately=lately,
+            used_bytes=self._used_bytes,
+            free_bytes=free_space(self._folder),
+            hint=self._hint,
+        )
+
+
+def fill(console: Console, view: View, *, spare_lines: int = 0) -> Group:
+    """Return a screen that fills a terminal but for so many lines."""
+    width, height = console.size
+    return draw(view, width=width, height=max(1, height - spare_lines), ascii_only=console.options.ascii_only)
