@@ -15,3 +15,14 @@ data_dir_option = click.option(
     envvar="GOSSAMER_DATA_DIR",
     help="The crawl's folder.",
 )
+
+data_dirs_option = click.option(
+    "--data-dir",
+    "folders",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    default=["crawl-data"],
+    show_default=True,
+    envvar="GOSSAMER_DATA_DIR",
+    help="The crawl's folder; give it again for each machine that crawls along.",
+)

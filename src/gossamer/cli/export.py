@@ -1,0 +1,113 @@
+"""`gossamer export`: stored pages in a format of one's choice."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.data_dir import data_dirs_option
+from gossamer.errors import GossamerError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from gossamer.inspect.export import Progress
+
+
+@click.command("export")
+@data_dirs_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "parquet", "txt", "warc"]),
+    default="jsonl",
+    show_default=True,
+    help="What to write: txt is a file per page, warc the archived records byte for byte.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file; txt: below this folder.")
+@click.option("--site", "sites", multiple=True, metavar="SITE", help="Only pages of this site; may be given again.")
+@click.option(
+    "--since", default="", metavar="WHEN", help="Only pages fetched since 2026-01-31, or in the last 2d, 12h."
+)
+@click.option("--status", "statuses", multiple=True, metavar="CODE", help="Only pages of this status: 200, or 2xx.")
+@click.option("--lang", "langs", multiple=True, metavar="LANG", help="Only pages in this language; de means de-AT too.")
+@click.option("--where", default="", metavar="SQL", help="Only pages for which this condition holds.")
+def command(
+    folders: tuple[Path, ...],
+    form: str,
+    output: Path | None,
+    sites: tuple[str, ...],
+    since: str,
+    statuses: tuple[str, ...],
+    langs: tuple[str, ...],
+    where: str,
+) -> None:
+    """Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.
+
+    Of a page fetched more than once, the last. Works while a crawl runs: what is stored at the start is exported. With
+    --output, an export that was cut off goes on when it is started again with the same arguments; the file has its
+    name when it is whole. What was exported is said at the end, on standard error.
+
+    \b
+    Example:
+      gossamer export --format jsonl > pages.jsonl
+      gossamer export --format txt --lang de --where "length(text) > 1000" -o german
+      gossamer export --format warc --site example.org --since 2d -o example.warc.gz
+    """
+    from gossamer.inspect.export import Export
+    from gossamer.inspect.selection import Selection, read_since
+
+    if output is None and form == "warc" and sys.stdout.isatty():
+        raise GossamerError("A WARC file is nothing to look at: add --output pages.warc.gz.")
+    selection = Selection(
+        sites=sites,
+        since=read_since(since, time.time()) if since else None,
+        statuses=statuses,
+        langs=langs,
+        where=where,
+    )
+    export = Export(folders=folders, selection=selection, form=form, output=output, since=since)
+    try:
+        with _bar() as tell:
+            done = export.run(sys.stdout.buffer, tell)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise GossamerError(f"{error.filename or output} cannot be written: {error.strerror}.") from None
+    except KeyboardInterrupt:
+        if output is not None:
+            click.echo("Cut off; the same command goes on from here.", err=True)
+        raise
+    click.echo(_summary(done, output), err=True)
+
+
+def _summary(done: Progress, output: Path | None) -> str:
+    missing = f"; {done.without_record:,} more have no archive record" if done.without_record else ""
+    where = f" to {output}" if output else ""
+    return f"{done.pages:,} pages exported{where}, of {done.rows_total:,} rows{missing}."
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Progress], None]]:
+    """Show a progress bar if there is a terminal to show it on."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[pages]:,} pages"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("export", total=None, pages=0)
+        yield lambda progress: bar.update(
+            task, total=progress.rows_total, completed=progress.rows_done, pages=progress.pages
+        )

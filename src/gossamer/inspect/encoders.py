@@ -1,0 +1,132 @@
+"""Pages in the formats of an export. Each format says what it must read of a page, and makes bytes of it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Protocol
+
+from gossamer import __version__
+from gossamer.inspect import lines
+from gossamer.inspect.exchanges import Exchanges
+from gossamer.inspect.views import sql_type
+from gossamer.store.schemas import PAGES
+from gossamer.store.warc import warcinfo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+COLUMNS = [(column.name, sql_type(column)) for column in PAGES.columns]
+
+
+class Encoder(Protocol):
+    """One format whose pages can be appended to a file one after the other."""
+
+    batch_rows: int  # that are in memory at a time
+
+    def header(self) -> bytes:
+        """Return what stands before the first page."""
+
+    def query(self, pages: str) -> str:
+        """Return SQL that reads what is needed of pages, which `pages` gives."""
+
+    def encode(self, folder: Path, batch: pa.RecordBatch) -> bytes:
+        """Return pages of a crawl's folder as bytes to be appended."""
+
+
+class JsonLines:
+    """One JSON object per line."""
+
+    batch_rows = 2_000
+
+    def header(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def query(self, pages: str) -> str:
+        """Let DuckDB make the lines."""
+        return lines.json_lines(_only(pages, *(name for name, _ in COLUMNS)), COLUMNS)
+
+    def encode(self, _folder: Path, batch: pa.RecordBatch) -> bytes:
+        """Return the lines."""
+        return b"".join(line.encode() + b"\n" for line in batch.column(0).to_pylist())
+
+
+class Csv(JsonLines):
+    """Comma-separated values, with the names of the columns in the first line."""
+
+    def header(self) -> bytes:
+        """Return the names of the columns."""
+        return lines.csv_header(COLUMNS).encode() + b"\n"
+
+    def query(self, pages: str) -> str:
+        """Let DuckDB make the lines."""
+        return lines.csv_lines(_only(pages, *(name for name, _ in COLUMNS)), COLUMNS)
+
+
+class TextFiles:
+    """A file per page with its text, `ab/cd/abcd….txt` by the URL's hash; what is appended is their index."""
+
+    batch_rows = 500
+    _INDEX = ("url", "fetched_at", "status", "lang", "title")
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made: set[Path] = set()
+
+    def header(self) -> bytes:
+        """Return the names of the index's columns."""
+        return ("file," + ",".join(self._INDEX) + "\n").encode()
+
+    def query(self, pages: str) -> str:
+        """Read the text, and a line of the index without the file's name."""
+        kinds = dict(COLUMNS)
+        columns = [(name, kinds[name]) for name in self._INDEX]
+        hash_and_text = "lower(hex(url_hash)) as name, text"
+        index = lines.csv_values(columns)
+        return f"select {hash_and_text}, {index} as line from ({pages})"  # noqa: S608
+
+    def encode(self, _folder: Path, batch: pa.RecordBatch) -> bytes:
+        """Write the files and return their lines of the index."""
+        index = []
+        for name, text, line in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            path = self._folder / name[:2] / name[2:4] / f"{name}.txt"
+            if path.parent not in self._made:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._made.add(path.parent)
+            path.write_bytes(text.encode())
+            index.append(f"{name[:2]}/{name[2:4]}/{path.name},{line}\n")
+        return "".join(index).encode()
+
+
+class Warc:
+    """The archived exchanges, byte for byte, behind a warcinfo record of our own."""
+
+    batch_rows = 100
+
+    def __init__(self, filename: str) -> None:
+        self._filename = filename
+        self._exchanges = Exchanges()
+
+    def header(self) -> bytes:
+        """Return the warcinfo record."""
+        about = {
+            "software": f"Gossamer/{__version__}",
+            "format": "WARC File Format 1.1",
+            "description": "pages selected by gossamer export; records are as the crawl archived them",
+        }
+        return warcinfo(self._filename, time.time(), about)
+
+    def query(self, pages: str) -> str:
+        """Read where the records lie."""
+        return _only(f"select * from ({pages}) where warc_file <> ''", "warc_file", "warc_offset", "warc_length")  # noqa: S608
+
+    def encode(self, folder: Path, batch: pa.RecordBatch) -> bytes:
+        """Return the records."""
+        places = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        return b"".join(self._exchanges.find(folder, *place) for place in places)
+
+
+def _only(pages: str, *names: str) -> str:
+    return f"select {', '.join(names)} from ({pages})"  # noqa: S608  # our own names

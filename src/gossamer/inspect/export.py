@@ -1,0 +1,159 @@
+"""Exports: pages that pass filters, file by file of the crawl, to a target. One that was cut off can be gone on with.
+
+After every file of the crawl the target is settled and a small state is written beside it: which rows there were when
+the export began, how many files are done, how long the target is. Started again with the same arguments, an export cuts
+the target back to that and goes on with those rows, whatever the crawl has done since: the result is the same.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from gossamer.errors import GossamerError
+from gossamer.inspect import snapshot
+from gossamer.inspect.database import Database, open_tables
+from gossamer.inspect.encoders import Csv, Encoder, JsonLines, TextFiles, Warc
+from gossamer.inspect.targets import Appended, Pieces, Stream, Target, partial_of
+from gossamer.store.files import remove, replacing
+from gossamer.store.schemas import PAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gossamer.inspect.selection import Selection
+    from gossamer.inspect.snapshot import Part
+
+FORMATS: Final = ("jsonl", "csv", "parquet", "txt", "warc")
+INDEX: Final = "index.csv"  # of text files
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """How far an export is."""
+
+    arguments: dict[str, Any]  # that it was begun with
+    rows: list[tuple[str, str, int]]  # that there were: by folder, stem, how many
+    files_done: int = 0
+    length: int = 0  # of the target when it was last settled
+    pages: int = 0  # exported
+    without_record: int = 0  # that pass the filters but were never archived
+
+    @property
+    def rows_total(self) -> int:
+        """How many rows there are to look at."""
+        return sum(rows for *_, rows in self.rows)
+
+    @property
+    def rows_done(self) -> int:
+        """How many of them were looked at."""
+        return sum(rows for *_, rows in self.rows[: self.files_done])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """What to export, and where to."""
+
+    folders: tuple[Path, ...]
+    selection: Selection
+    form: str  # one of FORMATS
+    output: Path | None = None  # a file, of text files a folder; None: standard output
+    since: str = ""  # as it was typed: with a duration, the selection is another every time
+
+    def run(self, stdout: BinaryIO, tell: Callable[[Progress], None]) -> Progress:
+        """Export everything, telling from time to time how far it is; return the final counts."""
+        before, target = self._begun_before(), self._target(stdout)
+        selection, only = self.selection, None
+        if before is not None:
+            selection = replace(selection, since=before.arguments["since_s"])
+            only = {(Path(folder), stem): rows for folder, stem, rows in before.rows}
+        with open_tables(self.folders, f"pages {selection.where}", only=only) as database:
+            parts = database.parts[PAGES.name]
+            if only is not None and snapshot.stems(parts) != only:
+                raise self._begin_anew("was begun when the crawl had other files")
+            condition = selection.condition()
+            database.check(f"select * from pages where {condition}")  # noqa: S608  # refused before anything is made
+            rows = [(str(part.folder), part.stem, part.rows) for part in parts]
+            progress = before or Progress(arguments=self._arguments(), rows=rows)
+            target.begin(progress.length)
+            for part in parts[progress.files_done :]:
+                tell(progress)
+                self._copy(database, part, condition, target, progress)
+                progress.files_done += 1
+                progress.length = target.settle()
+                self._remember(progress)
+        tell(progress)
+        target.finish()
+        if self.output is not None:
+            remove(self._state)
+        return progress
+
+    def _remember(self, progress: Progress) -> None:
+        if self.output is not None:
+            with replacing(self._state) as file:
+                file.write(json.dumps(asdict(progress)).encode())
+
+    def _copy(self, database: Database, part: Part, condition: str, target: Target, progress: Progress) -> None:
+        pages = f"select * from ({database.last_pages([part])}) where {condition}"  # noqa: S608  # checked above
+        if self.form == "warc":
+            progress.without_record += database.count(f"select * from ({pages}\n) where warc_file = ''")  # noqa: S608
+        with database.read(target.query(pages), target.batch_rows) as reader:
+            for batch in reader:
+                if batch.num_rows:
+                    target.add(part.folder, batch)
+                    progress.pages += batch.num_rows
+
+    def _target(self, stdout: BinaryIO) -> Target:
+        if self.form == "parquet" and self.output is not None:
+            return Pieces(self.output)
+        encoder: Encoder
+        match self.form:
+            case "txt" if self.output is not None:
+                encoder = TextFiles(self.output)
+            case "warc":
+                encoder = Warc(self.output.name if self.output else "export.warc.gz")
+            case "csv":
+                encoder = Csv()
+            case "jsonl":
+                encoder = JsonLines()
+            case form:
+                raise GossamerError(f"{form} needs a place to go to: add --output.")
+        return Appended(encoder, self._file) if self.output else Stream(encoder, stdout)
+
+    @property
+    def _file(self) -> Path:
+        """What is whole at the end: of text files, their index."""
+        assert self.output is not None
+        return self.output / INDEX if self.form == "txt" else self.output
+
+    @property
+    def _state(self) -> Path:
+        return self._file.with_name(f"{self._file.name}.partial.state")
+
+    def _begun_before(self) -> Progress | None:
+        """Return how far a former start of this export came, if there was one."""
+        if self.output is None:
+            return None
+        try:
+            said = json.loads(self._state.read_bytes())
+        except FileNotFoundError:
+            return None
+        before = Progress(**said)
+        if before.arguments | {"since_s": None} != self._arguments() | {"since_s": None}:
+            raise self._begin_anew("was begun with other arguments")
+        return before
+
+    def _begin_anew(self, why: str) -> GossamerError:
+        return GossamerError(f"{partial_of(self._file)} {why}: remove {self._state} to begin anew.")
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return what must be the same for an export to be gone on with, as JSON knows it."""
+        arguments = {
+            "folders": [str(folder.absolute()) for folder in self.folders],
+            "form": self.form,
+            "selection": asdict(self.selection) | {"since": self.since},
+            "since_s": self.selection.since,
+        }
+        return dict(json.loads(json.dumps(arguments)))

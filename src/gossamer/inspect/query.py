@@ -1,0 +1,108 @@
+"""The answer to a query: written in a format that other programs read, or a few rows of it to be looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import pyarrow.parquet as pq
+
+from gossamer.inspect import lines
+from gossamer.inspect.database import Database, open_tables
+from gossamer.store.parts import groups
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+FORMATS: Final = ("csv", "json", "jsonl", "parquet")
+
+_MAX_CELL_CHARS = 1_000
+_NUMBERS: Final = ("INT", "DECIMAL", "DOUBLE", "FLOAT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The first rows of an answer, as text."""
+
+    columns: tuple[str, ...]
+    numeric: tuple[bool, ...]  # by column
+    rows: list[tuple[str, ...]]
+    more_rows: int  # that are not here
+
+
+def look(folders: Sequence[Path], sql: str, *, limit: int) -> Answer:
+    """Return the first `limit` rows of an answer, or with 0 all of them, and how many more there are."""
+    with open_tables(folders, sql) as database:
+        query = database.check(sql)
+        columns = database.columns(query)
+        cells = lines.text_cells(_limited(query, limit), columns, max_chars=_MAX_CELL_CHARS)
+        with database.read(cells) as reader:
+            table = reader.read_all()
+        rows = [
+            tuple("" if cell is None else str(cell) for cell in row)
+            for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
+        ]
+        more_rows = database.count(query) - limit if limit and len(rows) == limit else 0
+    return Answer(
+        columns=tuple(name for name, _ in columns),
+        numeric=tuple(kind.endswith(_NUMBERS) or kind.startswith(_NUMBERS) for _, kind in columns),
+        rows=rows,
+        more_rows=more_rows,
+    )
+
+
+def write(folders: Sequence[Path], sql: str, file: BinaryIO, form: str, *, limit: int = 0) -> int:
+    """Write an answer in one of `FORMATS`, as it comes; return how many rows it has."""
+    with open_tables(folders, sql) as database:
+        query = _limited(database.check(sql), limit)
+        if form == "parquet":
+            return _write_parquet(database, query, file)
+        columns = database.columns(query)
+        match form:
+            case "csv":
+                header = lines.csv_header(columns).encode() + b"\n"
+                return _write_lines(database, lines.csv_lines(query, columns), file, opening=header, none=header)
+            case "jsonl":
+                return _write_lines(database, lines.json_lines(query, columns), file)
+            case _:
+                every = lines.json_lines(query, columns)
+                return _write_lines(
+                    database, every, file, opening=b"[\n", between=b",\n", closing=b"\n]\n", none=b"[]\n"
+                )
+
+
+def _write_lines(
+    database: Database,
+    query: str,
+    file: BinaryIO,
+    *,
+    opening: bytes = b"",
+    between: bytes = b"\n",
+    closing: bytes = b"\n",
+    none: bytes = b"",  # if there is no line
+) -> int:
+    """Write the lines that a query gives, nothing before the first is there; return how many they are."""
+    rows = 0
+    with database.read(query) as reader:
+        for batch in reader:
+            if batch.num_rows:
+                file.write(between if rows else opening)
+                file.write(between.join(line.encode() for line in batch.column(0).to_pylist()))
+                rows += batch.num_rows
+    file.write(closing if rows else none)
+    return rows
+
+
+def _write_parquet(database: Database, query: str, file: BinaryIO) -> int:
+    rows = 0
+    with database.read(query) as reader, pq.ParquetWriter(file, reader.schema, compression="zstd") as writer:
+        first = next(reader, None)
+        for group in groups(first, reader) if first is not None else ():
+            writer.write_table(group)
+            rows += group.num_rows
+    return rows
+
+
+def _limited(query: str, limit: int) -> str:
+    return f"select * from ({query}\n) limit {limit}" if limit else query  # noqa: S608

@@ -1,0 +1,134 @@
+"""The files that hold a table's rows at one moment, all as Parquet: parts as they lie, open journals as copies.
+
+A journal grows, becomes a part and goes while others read. So what it holds now is copied, which takes a fraction of a
+second, and from then on there are only files that nobody writes. A snapshot can be taken again later with the same
+rows: a journal that has grown, or has become a part, gives as many of its first rows as it had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gossamer.errors import GossamerError
+from gossamer.store import names
+from gossamer.store.parts import groups
+from gossamer.store.reading import sources
+from gossamer.store.schemas import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from gossamer.store.reading import Source
+    from gossamer.store.schemas import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows that no longer change."""
+
+    path: Path  # Parquet
+    folder: Path  # of the crawl
+    stem: str  # what journal and part have in common
+    rows: int
+    columns: frozenset[str]  # an older version may have written fewer
+
+
+def check_folders(folders: Sequence[Path]) -> None:
+    """Refuse a folder that holds no crawl, or that is named twice."""
+    for folder in folders:
+        if not any((folder / name).exists() for name in (*names.FOLDERS, "crawl.toml")):
+            raise GossamerError(
+                f"No crawl in {folder}: name its folder with --data-dir, or begin one with gossamer crawl."
+            )
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise GossamerError("A folder is named twice: every --data-dir must be another crawl's folder.")
+
+
+def check_contents(folders: Sequence[Path]) -> None:
+    """Refuse crawls that have stored nothing at all: what they have not is no answer."""
+    if not any(sources(list(folders), table) for table in TABLES.values()):
+        raise GossamerError("Nothing is stored yet: ask again when the crawl has fetched its first pages.")
+
+
+def take(
+    folders: Sequence[Path], table: Table, scratch: Path, only: Mapping[tuple[Path, str], int] | None = None
+) -> list[Part]:
+    """Return a table's rows as they are now, oldest file first; copies go to `scratch`.
+
+    `only` names the files, by folder and stem, and how many rows of each count.
+    """
+    found = []
+    for source in sources(list(folders), table):
+        key = source.path.parents[1], names.stem_of(source.path)
+        if only is None or key in only:
+            part = _freeze(source, table, scratch, *key, None if only is None else only[key])
+            found += [part] if part.rows else []
+    return found
+
+
+def _freeze(source: Source, table: Table, scratch: Path, folder: Path, stem: str, rows: int | None) -> Part:
+    path = source.path
+    try:
+        if path.suffix == names.PART_SUFFIX:
+            with pq.ParquetFile(path) as file:
+                there, columns = file.metadata.num_rows, frozenset(file.schema_arrow.names)
+            if rows is None or there <= rows:
+                return Part(path=path.absolute(), folder=folder, stem=stem, rows=there, columns=columns)
+        path = _new_path(scratch, table, stem)
+        there = _copy(_first_rows(source, rows), path)
+    except (OSError, pa.ArrowException) as error:
+        raise unreadable(source.path, error) from None
+    columns = frozenset(pq.read_schema(path).names) if there else frozenset()
+    return Part(path=path.absolute(), folder=folder, stem=stem, rows=there, columns=columns)
+
+
+def unreadable(path: Path, error: Exception) -> GossamerError:
+    """Return what to say of a file that cannot be read."""
+    what = (str(error).splitlines() or [type(error).__name__])[0]
+    return GossamerError(f"{path} cannot be read ({what}); gossamer verify tells what else is damaged")
+
+
+def _new_path(scratch: Path, table: Table, stem: str) -> Path:
+    """Return a name like a part's: the order of files is that of their names. Two machines may share a stem."""
+    for number in range(1_000_000):
+        folder = scratch / f"{table.name}-{number}"
+        path = folder / f"part-{stem}{names.PART_SUFFIX}"
+        if not path.exists():
+            folder.mkdir(exist_ok=True)
+            return path
+    raise AssertionError("so many folders are never read at once")
+
+
+def _first_rows(source: Source, rows: int | None) -> Iterator[pa.RecordBatch]:
+    left = rows
+    for batch in source.batches():
+        if left is None:
+            yield batch
+        elif left > 0:
+            yield batch.slice(0, left)
+            left -= batch.num_rows
+
+
+def _copy(batches: Iterator[pa.RecordBatch], path: Path) -> int:
+    """Write rows to a file that is read once or twice and then removed: plainly, which is fast."""
+    first = next(batches, None)
+    if first is None:
+        return 0
+    rows = 0
+    with pq.ParquetWriter(
+        path, first.schema, compression="none", use_dictionary=False, write_statistics=False
+    ) as writer:
+        for group in groups(first, batches):
+            writer.write_table(group)
+            rows += group.num_rows
+    return rows
+
+
+def stems(parts: Collection[Part]) -> dict[tuple[Path, str], int]:
+    """Return what to give `take` as `only` to have the same rows again."""
+    return {(part.folder, part.stem): part.rows for part in parts}

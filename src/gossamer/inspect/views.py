@@ -1,0 +1,130 @@
+"""The tables that a query sees: what they are called, what their columns mean, and how they come from stored files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from gossamer.store.schemas import PAGES, REQUESTS, TABLES, Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gossamer.inspect.snapshot import Part
+
+_TIME = pa.timestamp("us", tz="UTC")
+
+SITES: Final = Table(
+    name="sites",
+    meaning="every site that was asked for anything, from the other tables",
+    columns=(
+        Column(name="site", type=pa.string(), meaning="registrable domain or IP address"),
+        Column(name="pages", type=pa.int64(), meaning="pages stored"),
+        Column(name="requests", type=pa.int64(), meaning="requests made, robots.txt and failures included"),
+        Column(name="errors", type=pa.int64(), meaning="requests without an answer, or with a status of 400 and above"),
+        Column(name="bytes", type=pa.int64(), meaning="length of all bodies as sent"),
+        Column(name="first_request_at", type=_TIME, meaning="when the first request began"),
+        Column(name="last_request_at", type=_TIME, meaning="when the last request began"),
+        Column(name="mean_request_s", type=pa.float64(), meaning="seconds that a request took, on average"),
+        Column(
+            name="min_gap_s",
+            type=pa.float64(),
+            meaning="shortest wait in seconds from a turn's end to the next turn's start; null if there was one turn",
+        ),
+    ),
+)
+
+# A URL that was fetched again has a row for each time; everyone means the last.
+_MEANINGS = {PAGES.name: "every page that is stored; of a page fetched more than once, the last"}
+_USES = {SITES.name: {PAGES.name, REQUESTS.name}}  # views over other views
+
+_SQL_TYPES = {
+    pa.string(): "VARCHAR",
+    pa.bool_(): "BOOLEAN",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.uint64(): "UBIGINT",
+    pa.float64(): "DOUBLE",
+    pa.binary(): "BLOB",
+    pa.binary(16): "BLOB",
+    _TIME: "TIMESTAMP WITH TIME ZONE",
+}
+
+# A turn begins after a page that led nowhere else: robots.txt and redirects come before the page they are for.
+SITES_SQL: Final = """
+with asked as (
+    select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
+        max(ended_at) over (turn rows between unbounded preceding and 1 preceding) as ended_before
+    from requests
+    window turn as (partition by site order by started_at, ended_at)
+),
+by_requests as (
+    select site, count(*) as requests, count(*) filter (reason <> '' or status >= 400) as errors,
+        sum(bytes)::bigint as bytes, min(started_at) as first_request_at, max(started_at) as last_request_at,
+        avg(epoch_us(ended_at) - epoch_us(started_at)) / 1e6 as mean_request_s,
+        min(epoch_us(started_at) - epoch_us(ended_before))
+            filter (kind_before = 'page' and status_before not between 300 and 399) / 1e6 as min_gap_s
+    from asked group by site
+),
+by_pages as (select site, count(*) as pages from pages group by site)
+select site, coalesce(pages, 0) as pages, coalesce(requests, 0) as requests, coalesce(errors, 0) as errors,
+    coalesce(bytes, 0) as bytes, first_request_at, last_request_at, mean_request_s, min_gap_s
+from by_requests full join by_pages using (site)
+"""
+
+
+def views() -> list[Table]:
+    """Return all tables that can be named in a query, described as the query sees them."""
+    stored = [
+        Table(name=table.name, meaning=_MEANINGS.get(table.name, table.meaning), columns=table.columns)
+        for table in TABLES.values()
+    ]
+    return [*stored[:2], SITES, *stored[2:]]
+
+
+def sql_type(column: Column) -> str:
+    """Return what SQL calls a column's type."""
+    return _SQL_TYPES[column.type]
+
+
+def with_what_they_use(names: Iterable[str]) -> set[str]:
+    """Return the views, and those that they are made of."""
+    return set(names).union(*(_USES.get(name, ()) for name in names))
+
+
+def stored_rows(table: Table, parts: Sequence[Part]) -> str:
+    """Return SQL for all rows of some parts, with the file (`file`) and the place in it (`row`) of each.
+
+    A part that lacks a column, because an older version wrote it, has nothing there: empty or zero, never null.
+    """
+    if not parts:
+        empty = ", ".join(f'null::{sql_type(column)} as "{column.name}"' for column in table.columns)
+        return f"select {empty}, '' as file, 0 as row where false"
+    alike: dict[frozenset[str], list[str]] = {}
+    for part in parts:
+        alike.setdefault(part.columns, []).append(quoted(str(part.path)))
+    return " union all ".join(
+        f"select {_columns(table, there)}, filename as file, file_row_number as row "  # noqa: S608  # paths are quoted
+        f"from read_parquet([{', '.join(paths)}])"
+        for there, paths in alike.items()
+    )
+
+
+def _columns(table: Table, there: frozenset[str]) -> str:
+    return ", ".join(
+        f'"{column.name}"' if column.name in there else f'{_nothing(column)} as "{column.name}"'
+        for column in table.columns
+    )
+
+
+def _nothing(column: Column) -> str:
+    if pa.types.is_timestamp(column.type):
+        return "to_timestamp(0)"
+    return f"''::{sql_type(column)}" if sql_type(column) in ("VARCHAR", "BLOB") else f"0::{sql_type(column)}"
+
+
+def quoted(text: str) -> str:
+    """Return text as a string of SQL."""
+    return "'" + text.replace("'", "''") + "'"
