@@ -20,11 +20,19 @@ if TYPE_CHECKING:
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
     from gossamer.frontier.clock import Clock
+    from gossamer.worker import Hooks
 
 
 @asynccontextmanager
 async def open_worker(
-    *, frontier: Frontier, folder: Path, name: str, label: str = "", settings: Settings, clock: Clock
+    *,
+    frontier: Frontier,
+    folder: Path,
+    name: str,
+    label: str = "",
+    settings: Settings,
+    clock: Clock,
+    hooks: Hooks | None = None,
 ) -> AsyncIterator[tuple[Worker, Figures]]:
     """Make a worker that has joined the frontier; its files and processes end with the context.
 
@@ -67,6 +75,7 @@ async def open_worker(
                     in_flight=in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit()),
                     agent=settings.crawl.agent_name,
                 ),
+                hooks=hooks,
                 clock=clock,
             ),
             figures,

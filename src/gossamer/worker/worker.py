@@ -38,6 +38,7 @@ from gossamer.records import (
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import identify, normalise
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
+from gossamer.worker.hooks import Hooks
 from gossamer.worker.rows import answer_row, page_row
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Worker:
         figures: Figures,
         name: str,
         manners: Manners,
+        hooks: Hooks | None = None,
         clock: Clock = time.monotonic,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
@@ -84,6 +86,7 @@ class Worker:
         self._store = store
         self._figures = figures
         self._manners = manners
+        self._hooks = hooks or Hooks()
         self._clock = clock
         self._wall_clock = wall_clock
         self._outage = OutageGuard(manners.outage)
@@ -247,10 +250,11 @@ class Worker:
             exclusions=self._desk.exclusions,
         )
         depth, via = url.depth + 1, url.url_hash
-        self._desk.ledger.note_links([Link(*link, depth, via=via) for link in links])
+        self._desk.ledger.note_links(self._hooks.choose([Link(*link, depth, via=via) for link in links]))
         if not parsed.noindex:
             row = page_row(url, turn.site.site, answer, parsed)
-            self._store.keep_page(row, parsed.archive, parsed.response_offset)
+            row = self._store.keep_page(row, parsed.archive, parsed.response_offset)
+            await self._hooks.page(row, answer)
         self._settle(turn, url, Done(page=not parsed.noindex))
         return ""
 
@@ -263,9 +267,12 @@ class Worker:
         if url.hops >= MAX_CHAIN:
             self._settle(turn, url, GivenUp(reason=Reason.TOO_MANY_REDIRECTS))
             return None
+        seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
+        if not seeded and not self._hooks.accepts(target):
+            self._settle(turn, url, GivenUp(reason=Reason.OUT_OF_SCOPE))
+            return None
         self._settle(turn, url, Done(page=False))
         named = identify(target)
-        seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
         hops = url.hops + 1
         self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, via=url.url_hash)])
         ours = named.site == turn.site.site and (
