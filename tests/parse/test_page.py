@@ -14,6 +14,7 @@ from xxhash import xxh3_128_digest
 
 from gossamer.parse.head import read_head
 from gossamer.parse.page import MAX_TITLE_CHARS, Content, read_page
+from gossamer.parse.simhash import simhash
 from gossamer.records import ParsedPage, ParseFailed, Reason
 from gossamer.urls import identify
 from tests.parse.pages import CAP, URL, answer, read
@@ -95,6 +96,8 @@ def test_a_page_as_news_sites_write_them() -> None:
         content_hash=xxh3_128_digest(ARTICLE.encode()),
         body_bytes=len(ARTICLE.encode()),
         truncated=False,
+        simhash=simhash(page.text),
+        anchors=[],
     )
     assert page.text.startswith("Spiders that fly\n\nBy Jana Müller\n\nYoung spiders climb to the tip of a blade of")
     assert page.text.endswith("says a study from Bristol.")

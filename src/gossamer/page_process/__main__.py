@@ -29,6 +29,7 @@ from gossamer.page_process.frames import (
     unpack_page,
 )
 from gossamer.parse.page import read_page
+from gossamer.parse.text import FindText, text_finder
 from gossamer.records import ParseFailed, Reason
 from gossamer.store.warc import encode_exchange
 
@@ -41,11 +42,22 @@ _STATM: Final = Path("/proc/self/statm")
 class Reader:
     """Turns frames that hold pages into frames that hold replies."""
 
-    def __init__(self, *, deadline_s: float, memory_bytes: int, max_bytes: int, agent: str) -> None:
+    def __init__(
+        self,
+        *,
+        deadline_s: float,
+        memory_bytes: int,
+        max_bytes: int,
+        agent: str,
+        find_text: FindText,
+        anchors: bool,
+    ) -> None:
         self._deadline_s = deadline_s
         self._memory_bytes = memory_bytes
         self._max_bytes = max_bytes
         self._agent = agent
+        self._find_text = find_text
+        self._anchors = anchors
         self._pages = 0
         self._baseline_bytes = _data_bytes()
         self.retiring = False  # this process should be replaced by a fresh one
@@ -72,11 +84,17 @@ class Reader:
     def _read(self, payload: bytes) -> Values:
         try:
             fetched, archive = unpack_page(payload)
-            content = read_page(fetched, agent=self._agent, max_bytes=self._max_bytes)
+            content = read_page(
+                fetched,
+                agent=self._agent,
+                max_bytes=self._max_bytes,
+                find_text=self._find_text,
+                anchors=self._anchors,
+            )
             if isinstance(content, ParseFailed):
                 return failed_reply(content)
             if content.noindex:  # that it was fetched may be recorded, but nothing of what it says
-                return page_reply(content._replace(title="", text=""), None)
+                return page_reply(content._replace(title="", text="", simhash=0, anchors=[]), None)
             return page_reply(content, encode_exchange(fetched) if archive else None)
         except MemoryError:
             raise
@@ -97,11 +115,19 @@ def main() -> None:
     worker = socket.socket(fileno=sys.stdin.fileno())
     frames = open(worker.fileno(), "rb", buffering=_READ_AHEAD_BYTES, closefd=False)  # noqa: SIM115
     with suppress(BrokenPipeError, ConnectionResetError):  # the worker is gone
-        deadline_s, memory_bytes, max_bytes, agent = unpack(_next_frame(frames))
+        deadline_s, memory_bytes, max_bytes, agent, text, markdown, anchors = unpack(_next_frame(frames))
+        find_text = text_finder(text, markdown=markdown)  # before memory is counted and time matters
         gc.collect()
         gc.freeze()
         gc.disable()
-        reader = Reader(deadline_s=deadline_s, memory_bytes=memory_bytes, max_bytes=max_bytes, agent=agent)
+        reader = Reader(
+            deadline_s=deadline_s,
+            memory_bytes=memory_bytes,
+            max_bytes=max_bytes,
+            agent=agent,
+            find_text=find_text,
+            anchors=anchors,
+        )
         worker.sendall(pack(()))
         while not reader.retiring:
             worker.sendall(reader.reply(_next_frame(frames)))

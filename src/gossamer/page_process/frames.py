@@ -14,7 +14,7 @@ from __future__ import annotations
 import marshal
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from gossamer.records import Fetched, ParsedPage, ParseFailed, Reason, Truncation
+from gossamer.records import Anchor, Fetched, ParsedPage, ParseFailed, Reason, Truncation
 from gossamer.urls import Url
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ FAILED: Final = 1  # it cannot be read
 BUG: Final = 2  # we cannot read it
 
 _LINKS: Final = ParsedPage.__slots__.index("links")
+_ANCHORS: Final = ParsedPage.__slots__.index("anchors")
 _FORMAT: Final = 2  # of marshal: later ones look for repeated values, which costs more than it saves here
 
 Values = tuple[Any, ...]
@@ -87,7 +88,8 @@ def unpack_page(payload: bytes) -> tuple[Fetched, bool]:
 def page_reply(content: Content, exchange: EncodedExchange | None) -> Values:
     """Return the reply for a page that was read."""
     links = [part for link in content.links for part in link]  # named tuples cannot be marshalled
-    found = (PAGE, *content[:_LINKS], links, *content[_LINKS + 1 :])
+    anchors = [part for anchor in content.anchors for part in anchor]
+    found = (PAGE, *content[:_LINKS], links, *content[_LINKS + 1 : _ANCHORS], anchors)
     if exchange is None:
         return (*found, b"", 0, "")
     return (*found, exchange.archive, exchange.response_offset, exchange.payload_digest)
@@ -105,6 +107,8 @@ def result_of(reply: Values) -> ParsedPage | ParseFailed:
         values = dict(zip(ParsedPage.__slots__, found, strict=True))
         parts = iter(values["links"])
         values["links"] = [*map(Url, parts, parts, parts, parts)]
+        parts = iter(values["anchors"])
+        values["anchors"] = [*map(Anchor, parts, parts, parts)]
         return ParsedPage(**values)
     if kind == FAILED:
         return ParseFailed(reason=Reason(found[0]), detail=found[1])

@@ -126,9 +126,8 @@ class PageProcess:
             self._give_up(f"the page process cannot be started: {error}")
             return
         settings = self._settings
-        self._child.send(
-            pack((settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes, self._agent))
-        )
+        limits = settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes
+        self._child.send(pack((*limits, self._agent, settings.text, settings.markdown, settings.links)))
 
     def _fill_pipe(self) -> None:
         child = self._child

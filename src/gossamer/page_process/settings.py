@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gossamer.parse.text import Choice
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSettings:
-    """What one page may cost."""
+    """What is read in a page, and what that may cost."""
+
+    text: Choice = field(
+        default="fast", metadata={"help": "how the main text is found: fast, or by an extra: balanced, best"}
+    )
+    markdown: bool = field(default=False, metadata={"help": "keep the main text as Markdown"})
+    links: bool = field(default=False, metadata={"help": "keep the link graph: the table links"})
 
     parse_deadline_s: float = field(
         default=1.0,
@@ -21,3 +29,7 @@ class PageSettings:
         default=8_000_000,
         metadata={"help": "of a page without its content encoding so much is read, the rest is left out", "minimum": 1},
     )
+
+    def __post_init__(self) -> None:
+        if self.markdown and self.text == "balanced":
+            raise ValueError("--text balanced writes no Markdown: use --text fast or --text best with --markdown.")

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import ada_url
 
+from gossamer.records import Anchor
 from gossamer.urls import normalise, normalise_links
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from gossamer.urls import Url
 
 MAX_LINKS: Final = 10_000  # distinct hrefs of a page that are looked at
+MAX_ANCHORS: Final = 10_000  # of a page that are kept
+MAX_ANCHOR_CHARS: Final = 200  # of a link's text that are kept
 MAX_REFRESH_S: Final = 10  # a page that stays longer is meant to be read, and only reloads itself
 
 _BLANKS: Final = " \t\n\r\f"
@@ -50,13 +53,10 @@ def base_of(document: Document, url: str) -> str:
 
 def find_hrefs(document: Document, *, has_base: bool) -> Hrefs:
     """Return the hrefs of links that lead to a page."""
-    elements = document.select("a[href]")
-    if document.select("area[href]"):
-        elements = document.select("a[href], area[href]")  # slower, but in the order of the document
-    skipped = _NOWHERE if has_base else ("#", *_NOWHERE)  # without a base a bare fragment is the page itself
+    skipped = _skipped(has_base=has_base)
     follow: dict[str, None] = {}
     nofollow: set[str] = set()
-    for element in elements:
+    for element in _link_elements(document):
         href = (element.attr("href") or "").strip(_BLANKS)
         if href.startswith(skipped):
             continue
@@ -68,6 +68,38 @@ def find_hrefs(document: Document, *, has_base: bool) -> Hrefs:
             if len(follow) == MAX_LINKS:
                 break
     return Hrefs([*follow], len(nofollow - follow.keys()))
+
+
+def find_anchors(document: Document, base: str, charset: str, *, has_base: bool) -> list[Anchor]:
+    """Return the links of a document that lead to a page, also those not to follow: distinct, in order."""
+    skipped = _skipped(has_base=has_base)
+    targets: dict[str, str] = {}  # by href: a page repeats them
+    found: dict[Anchor, None] = {}
+    for element in _link_elements(document):
+        href = (element.attr("href") or "").strip(_BLANKS)
+        if href.startswith(skipped):
+            continue
+        target = targets.get(href)
+        if target is None:
+            url = normalise(href if charset in _UTF else _query_in_charset(href, charset), base)
+            target = targets[href] = url if isinstance(url, str) else ""
+        if target:
+            text = " ".join(element.text.split())[:MAX_ANCHOR_CHARS].rstrip()
+            rel = " ".join((element.attr("rel") or "").split())[:MAX_ANCHOR_CHARS]
+            found[Anchor(target, text, rel)] = None
+            if len(found) == MAX_ANCHORS:
+                break
+    return [*found]
+
+
+def _link_elements(document: Document) -> list[Element]:
+    if document.select("area[href]"):
+        return document.select("a[href], area[href]")  # slower, but in the order of the document
+    return document.select("a[href]")
+
+
+def _skipped(*, has_base: bool) -> tuple[str, ...]:
+    return _NOWHERE if has_base else ("#", *_NOWHERE)  # without a base a bare fragment is the page itself
 
 
 def resolve_links(hrefs: list[str], base: str, charset: str) -> list[Url]:

@@ -11,7 +11,9 @@ from xxhash import xxh3_128_digest
 from gossamer.inflate import NotInflated, inflate
 from gossamer.parse.charset import decode
 from gossamer.parse.head import read_head
-from gossamer.parse.links import base_of, canonical_of, find_hrefs, refresh_of, resolve_links
+from gossamer.parse.links import base_of, canonical_of, find_anchors, find_hrefs, refresh_of, resolve_links
+from gossamer.parse.simhash import simhash
+from gossamer.parse.text import FindText, fast_text
 from gossamer.parse.wishes import find_wishes
 from gossamer.records import ParseFailed, Reason
 
@@ -20,13 +22,12 @@ if TYPE_CHECKING:
 
     from gossamer.inflate import Inflated
     from gossamer.parse.head import Head
-    from gossamer.records import Fetched
+    from gossamer.records import Anchor, Fetched
     from gossamer.urls import Url
 
 MAX_TITLE_CHARS: Final = 1_000
 
 _LANGUAGE: Final = re.compile(r"\s*([A-Za-z]{2,8})(?:[-_][^,]*)?\s*")
-_PADDING: Final = re.compile(" {3,}")
 _MARKUP: Final = frozenset({"text/html", "application/xhtml+xml", "text/xml", "application/xml"})
 _TEXT: Final = frozenset({"application/json", "application/javascript", "application/ld+json"})
 
@@ -48,16 +49,23 @@ class Content(NamedTuple):
     content_hash: bytes
     body_bytes: int
     truncated: bool
+    simhash: int
+    anchors: list[Anchor]
 
 
-def read_page(fetched: Fetched, *, agent: str, max_bytes: int) -> Content | ParseFailed:
-    """Read a page for the crawler named `agent`; of an inflated body the first `max_bytes` count."""
+def read_page(
+    fetched: Fetched, *, agent: str, max_bytes: int, find_text: FindText = fast_text, anchors: bool = False
+) -> Content | ParseFailed:
+    """Read a page for the crawler named `agent`; of an inflated body the first `max_bytes` count.
+
+    Its anchors, links with what is written on them, are looked for only if asked for.
+    """
     head = read_head(fetched.head)
     inflated = inflate(fetched.body, head.encodings, max_bytes=max_bytes)
     if isinstance(inflated, NotInflated):
         return ParseFailed(reason=Reason.BAD_ENCODING, detail=inflated.detail)
     if _is_markup(head.media_type):
-        return _read_document(inflated, head, fetched.url, agent.lower())
+        return _read_document(inflated, head, fetched.url, agent.lower(), find_text, anchors=anchors)
     return _read_plain(inflated, head, agent.lower())
 
 
@@ -66,7 +74,9 @@ def _is_markup(media_type: str) -> bool:
     return media_type in _MARKUP or media_type.endswith("+xml") or "/" not in media_type
 
 
-def _read_document(inflated: Inflated, head: Head, url: str, agent: str) -> Content:
+def _read_document(
+    inflated: Inflated, head: Head, url: str, agent: str, find_text: FindText, *, anchors: bool
+) -> Content:
     source, charset = decode(inflated.body, head.charset)
     # Declarative shadow roots stay templates, so that links in them are found; other templates are not shown.
     document = parse(source, positions=False, allow_declarative_shadow_roots=False)
@@ -75,11 +85,13 @@ def _read_document(inflated: Inflated, head: Head, url: str, agent: str) -> Cont
     metas = document.select("meta")
     wishes = find_wishes(head, metas, agent)
     base = base_of(document, url)
-    hrefs = find_hrefs(document, has_base=base is not url)
+    has_base = base is not url
+    hrefs = find_hrefs(document, has_base=has_base)
+    text = find_text(document, source)
     return Content(
         charset,
         _title_of(document),
-        _text_of(document, len(source)),
+        text,
         _language_of(document, metas, head),
         [] if wishes.nofollow else resolve_links(hrefs.follow, base, charset),
         hrefs.nofollow,
@@ -91,6 +103,8 @@ def _read_document(inflated: Inflated, head: Head, url: str, agent: str) -> Cont
         xxh3_128_digest(inflated.body),
         len(inflated.body),
         inflated.truncated,
+        simhash(text),
+        find_anchors(document, base, charset, has_base=has_base) if anchors else [],
     )
 
 
@@ -116,6 +130,8 @@ def _read_plain(inflated: Inflated, head: Head, agent: str) -> Content:
         xxh3_128_digest(inflated.body),
         len(inflated.body),
         inflated.truncated,
+        simhash(text),
+        [],
     )
 
 
@@ -124,14 +140,6 @@ def _title_of(document: Document) -> str:
         if element.namespace is Namespace.HTML:  # pictures in a page have titles too
             return " ".join(element.text.split())[:MAX_TITLE_CHARS]
     return ""
-
-
-def _text_of(document: Document, source_chars: int) -> str:
-    """Return the main text; of a page too small to have one, all of it."""
-    text = document.main_text() or document.to_text()
-    if len(text) > source_chars:  # tables are laid out with blanks, and one wide cell widens every row
-        text = _PADDING.sub("  ", text)
-    return text.strip()
 
 
 def _language_of(document: Document, metas: list[Element], head: Head) -> str:

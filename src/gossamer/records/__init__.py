@@ -27,8 +27,10 @@ from gossamer.records.links import (
     WorkerState,
 )
 from gossamer.records.pages import (
+    Anchor,
     Failed,
     Fetched,
+    LinkRow,
     PageRow,
     ParsedPage,
     ParseFailed,
@@ -39,8 +41,8 @@ from gossamer.records.pages import (
 from gossamer.records.reasons import Reason
 
 __all__ = [
-    "GONE", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched", "GivenUp",
-    "Gone", "HostState", "Kind", "Link", "Orders", "Outcome", "PageRow", "ParseFailed", "ParsedPage",
+    "GONE", "Anchor", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched", "GivenUp",
+    "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow", "ParseFailed", "ParsedPage",
     "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SiteState", "Stats", "Truncation",
     "UrlState", "UrlStatus", "Visit", "WorkerState",
 ]  # fmt: skip

@@ -57,6 +57,14 @@ class Failed:
     duration_s: float
 
 
+class Anchor(NamedTuple):
+    """A link as it stands in a page."""
+
+    url: str  # where it leads, normalised
+    text: str  # what is written on it, white space collapsed, cut at 200 characters
+    rel: str  # as written, one blank between words
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedPage:
     """What was found in a page, and its archive records, ready to append."""
@@ -75,6 +83,8 @@ class ParsedPage:
     content_hash: bytes  # 16 bytes, of the inflated body
     body_bytes: int  # inflated
     truncated: bool  # inflating stopped at the cap
+    simhash: int  # of the text: 64 bits, of which texts that are nearly the same share most
+    anchors: Sequence[Anchor]  # all links, also those not to follow; empty unless asked for
     archive: bytes  # the request and response records, one gzip member each; empty if not archived
     response_offset: int  # where in `archive` the response record begins
     payload_digest: str  # `sha1:…` in base 32, as in the record
@@ -130,3 +140,15 @@ class PageRow(NamedTuple):
     warc_file: str  # name in the warc folder; empty if not archived
     warc_offset: int  # of the response record
     warc_length: int
+    duplicate_of: str = ""  # URL of a page stored before with the same content
+    simhash: int = 0
+
+
+class LinkRow(NamedTuple):
+    """One link of a stored page. The `links` table."""
+
+    from_hash: bytes
+    fetched_at: float  # Unix seconds; of the page it stands in
+    to_url: str
+    text: str
+    rel: str

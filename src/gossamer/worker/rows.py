@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.politeness.heads import header
-from gossamer.records import Failed, PageRow, RequestKind, RequestRow
+from gossamer.records import Failed, LinkRow, PageRow, RequestKind, RequestRow
 from gossamer.urls import hash_url
 
 if TYPE_CHECKING:
@@ -58,7 +58,13 @@ def page_row(url: QueuedUrl, site: str, answer: Fetched, parsed: ParsedPage) -> 
         warc_file="",
         warc_offset=0,
         warc_length=0,
+        simhash=parsed.simhash,
     )
+
+
+def link_rows(url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> list[LinkRow]:
+    """Return the edges of the link graph that begin at a stored page; none unless the page process looked for them."""
+    return [LinkRow(url.url_hash, answer.started_at, *anchor) for anchor in parsed.anchors]
 
 
 def answer_row(url: QueuedUrl, site: str, answer: Fetched, payload_digest: str) -> PageRow:

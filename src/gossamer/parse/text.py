@@ -1,0 +1,101 @@
+"""The main text of a document, by one of three libraries. `docs/text.md` says how good and how dear each is.
+
+turbohtml is always there and needs no second parsing. The others are extras, imported when a finder is made; they parse
+for themselves. On a page that is too large for them, or on which they fail, turbohtml's text is taken.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final, Literal
+
+from turbohtml import Markdown
+
+from gossamer.errors import GossamerError
+
+if TYPE_CHECKING:
+    from turbohtml import Document
+
+Choice = Literal["fast", "balanced", "best"]
+FindText = Callable[["Document", str], str]  # of a document and its source
+
+# A larger page would take the slow ones a second and more, which is all that reading a page may take.
+MAX_SLOW_CHARS: Final = 1_500_000
+
+_LIBRARIES: Final = {"balanced": "resiliparse", "best": "trafilatura"}
+_PADDING: Final = re.compile(" {3,}")
+_PROSE: Final = Markdown(strip=("a", "img"))  # text is what is wanted: where links lead is kept elsewhere
+
+
+def check_choice(choice: Choice) -> None:
+    """Refuse a choice whose library is not installed."""
+    library = _LIBRARIES.get(choice)
+    if library is not None and find_spec(library) is None:
+        raise GossamerError(f"--text {choice} needs {library}: install it with pip install 'gossamer[{choice}]'.")
+
+
+def text_finder(choice: Choice, *, markdown: bool) -> FindText:
+    """Return a function that finds the main text; imports what it needs, which takes a moment."""
+    fast = fast_markdown if markdown else fast_text
+    check_choice(choice)
+    if choice == "fast":
+        return fast
+    return _or_else(_balanced() if choice == "balanced" else _best(markdown=markdown), fast)
+
+
+def fast_text(document: Document, source: str) -> str:
+    """Return the main text; of a page too small to have one, all of it."""
+    text = document.main_text() or document.to_text()
+    if len(text) > len(source):  # tables are laid out with blanks, and one wide cell widens every row
+        text = _PADDING.sub("  ", text)
+    return text.strip()
+
+
+def fast_markdown(document: Document, source: str) -> str:
+    """Return the main text as Markdown; of a page too small to have one, all of it."""
+    content = document.main_content()
+    text = (document if content is None else content).to_markdown(_PROSE)
+    if len(text) > len(source):
+        text = _PADDING.sub("  ", text)
+    return text.strip()
+
+
+def _balanced() -> Callable[[str], str]:
+    from resiliparse.extract.html2text import extract_plain_text
+
+    def find(source: str) -> str:
+        return str(extract_plain_text(source, main_content=True, links=False))
+
+    return find
+
+
+def _best(*, markdown: bool) -> Callable[[str], str]:
+    from trafilatura import extract
+
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it tells of every page without an article
+    output = "markdown" if markdown else "txt"
+
+    def find(source: str) -> str:
+        return extract(source, include_comments=False, output_format=output) or ""
+
+    return find
+
+
+def _or_else(find: Callable[[str], str], fast: FindText) -> FindText:
+    """Return a finder that takes the fast text where another library finds none."""
+
+    def find_text(document: Document, source: str) -> str:
+        text = ""
+        if len(source) <= MAX_SLOW_CHARS:
+            try:
+                text = find(source).strip()
+            except MemoryError:
+                raise
+            except Exception:  # theirs, on input nobody foresaw: a page must not be lost for it
+                text = ""
+        return text or fast(document, source)
+
+    return find_text
