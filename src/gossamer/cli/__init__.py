@@ -24,6 +24,7 @@ SUMMARIES = {
     "export": "Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.",
     "log": "Show the last requests, oldest first.",
     "query": "Ask a crawl's tables in SQL: pages, requests, sites, links.",
+    "report": "Write a report on a crawl: one HTML file with plots, which opens without the internet.",
     "show": "Show what a crawl knows of a URL and has kept of it.",
     "simweb": "Serve a simulated web on this machine, for any crawler to try.",
     "stop": "Stop a running crawl in good order.",

@@ -1,0 +1,247 @@
+"""All figures of a report, asked of the crawl's tables: every answer is small, however large the tables are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from gossamer.inspect.database import open_tables
+from gossamer.store.reading import sources
+from gossamer.store.schemas import TABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gossamer.inspect.database import Database
+
+MAX_STRETCHES: Final = 120  # of time
+MAX_DEPTH: Final = 15  # what is deeper is counted together
+TOP_LANGUAGES: Final = 11
+TOP_SITES: Final = 20
+TOP_ERRORS: Final = 25
+EXAMPLES: Final = 3  # of an error
+CLOCK_SLACK_S: Final = 0.005  # gaps are told by wall clocks, which are not what they were kept by
+
+_STRETCHES_S: Final = (
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
+)  # fmt: skip
+# A site's shortest gap, in delays; without a delay in seconds.
+_GAPS_IN_DELAYS: Final = (0.0, 0.25, 0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+_GAPS_S: Final = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """What came in a stretch of time."""
+
+    began_at: float  # Unix seconds
+    pages: int  # requests answered with a page
+    bytes: int  # of all bodies, as sent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteFigures:
+    """One site."""
+
+    site: str
+    pages: int
+    requests: int
+    errors: int
+    bytes: int
+    mean_request_s: float
+    min_gap_s: float | None  # None: it had one turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorFigures:
+    """Requests that failed in the same way."""
+
+    what: str  # a reason, or a status
+    requests: int
+    sites: int
+    examples: tuple[str, ...]  # URLs, the latest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaps:
+    """How long each site was left alone at least: how many sites by their shortest gap."""
+
+    edges_s: tuple[float, ...]  # of the stretches, the last without an end
+    sites: tuple[int, ...]  # in each
+    sooner: int  # sites with a gap shorter than the crawl's delay
+    soonest: tuple[tuple[str, float], ...]  # some of them, with their gaps in seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Everything a report tells of what is stored."""
+
+    requests: int = 0
+    bytes: int = 0
+    began_at: float = 0.0  # Unix seconds: the first request
+    ended_at: float = 0.0  # the last one's end
+    sites: int = 0  # that were asked for anything
+    pages: int = 0
+    page_bytes: int = 0  # inflated
+    seed_pages: int = 0
+    stretch_s: int = 1
+    stretches: tuple[Stretch, ...] = ()
+    statuses: tuple[tuple[int, int], ...] = ()  # of page requests, and how many
+    sizes: tuple[tuple[int, int], ...] = ()  # exponent of two, and how many pages
+    size_quantiles: tuple[float, float, float] = (0.0, 0.0, 0.0)  # half, 95 %, all of the pages are no larger
+    depths: tuple[tuple[int, int], ...] = ()
+    languages: tuple[tuple[str, int], ...] = ()  # as pages declare them; "" for none; the rest is not listed
+    top_sites: tuple[SiteFigures, ...] = ()
+    gaps: Gaps | None = None  # None: no site had two turns
+    errors: tuple[ErrorFigures, ...] = ()
+
+
+def gather(folders: Sequence[Path], *, delay_s: float) -> Figures:
+    """Ask everything, as it is now; of a crawl that has stored nothing, nothing."""
+    if not any(sources(list(folders), table) for table in TABLES.values()):
+        return Figures()
+    with open_tables(folders, "pages requests sites") as tables:
+        totals = _one(tables, _TOTALS)
+        if totals["requests"]:
+            totals |= _time(tables, totals["began_us"], totals["ended_us"])
+        began_us, ended_us = totals.pop("began_us"), totals.pop("ended_us")
+        return Figures(
+            **totals,
+            began_at=(began_us or 0) / 1e6,
+            ended_at=(ended_us or 0) / 1e6,
+            **_one(tables, _PAGES),
+            statuses=_pairs(tables, _STATUSES),
+            sizes=_pairs(tables, _SIZES),
+            size_quantiles=_quantiles(tables),
+            depths=_pairs(tables, _DEPTHS),
+            languages=_pairs(tables, _LANGUAGES),
+            top_sites=tuple(SiteFigures(**row) for row in _rows(tables, _TOP_SITES)),
+            gaps=_gaps(tables, delay_s),
+            errors=tuple(
+                ErrorFigures(**row | {"examples": tuple(row["examples"])}) for row in _rows(tables, _ERRORS)
+            ),
+        )  # fmt: skip
+
+
+_TOTALS: Final = """
+select count(*) as requests, coalesce(sum(bytes), 0)::bigint as bytes, count(distinct site) as sites,
+    min(epoch_us(started_at)) as began_us, max(epoch_us(ended_at)) as ended_us
+from requests
+"""
+_PAGES: Final = """
+select count(*) as pages, coalesce(sum(body_bytes), 0)::bigint as page_bytes,
+    count(*) filter (depth = 0) as seed_pages
+from pages
+"""
+_TIME: Final = """
+select (epoch_us(ended_at) - {began_us}) // {stretch_us} as number,
+    count(*) filter (kind = 'page' and status between 200 and 299) as pages, sum(bytes)::bigint as bytes
+from requests group by number order by number
+"""
+_STATUSES: Final = """
+select status, count(*) as requests from requests where kind = 'page' and status > 0
+group by status order by requests desc, status
+"""
+_SIZES: Final = """
+select floor(log2(greatest(body_bytes, 1)))::int as exponent, count(*) as pages from pages
+group by exponent order by exponent
+"""
+_QUANTILES: Final = """
+select approx_quantile(body_bytes, 0.5)::double as half, approx_quantile(body_bytes, 0.95)::double as most,
+    max(body_bytes)::double as largest
+from pages
+"""
+_DEPTHS: Final = f"""
+select least(depth, {MAX_DEPTH}) as deep, count(*) as pages from pages group by deep order by deep
+"""  # noqa: S608
+_LANGUAGES: Final = f"""
+select lower(split_part(replace(trim(lang), '_', '-'), '-', 1)) as language, count(*) as pages from pages
+group by language order by pages desc, language limit {TOP_LANGUAGES}
+"""  # noqa: S608
+_TOP_SITES: Final = f"""
+select site, pages, requests, errors, bytes, coalesce(mean_request_s, 0) as mean_request_s, min_gap_s from sites
+order by pages desc, bytes desc, site limit {TOP_SITES}
+"""  # noqa: S608
+# That there is no robots.txt is no error. The same site fails in many ways: its URLs are counted, not its sites.
+_ERRORS: Final = f"""
+select case when reason <> '' then reason else 'HTTP ' || status end as what, count(*) as requests,
+    count(distinct site) as sites, arg_max(url, started_at, {EXAMPLES}) as examples
+from requests
+where reason <> '' or status >= 500 or status = 429 or (status >= 400 and kind <> 'robots')
+group by what order by requests desc, what limit {TOP_ERRORS}
+"""  # noqa: S608
+
+
+def _time(tables: Database, began_us: int, ended_us: int) -> dict[str, Any]:
+    """Return what came in each stretch of time, all of them: nothing, if nothing came."""
+    stretch_s = stretch_for((ended_us - began_us) / 1e6)
+    began_s = began_us // 1_000_000 // stretch_s * stretch_s  # so that stretches begin at full minutes, hours, days
+    asked = _TIME.format(began_us=began_s * 1_000_000, stretch_us=stretch_s * 1_000_000)
+    came = {row["number"]: row for row in _rows(tables, asked)}
+    return {
+        "stretch_s": stretch_s,
+        "stretches": tuple(
+            Stretch(
+                began_at=float(began_s + number * stretch_s),
+                pages=came[number]["pages"] if number in came else 0,
+                bytes=came[number]["bytes"] if number in came else 0,
+            )
+            for number in range(max(came) + 1)
+        ),
+    }
+
+
+def stretch_for(duration_s: float) -> int:
+    """Return how long stretches must be for a duration to have no more of them than can be drawn."""
+    for stretch_s in _STRETCHES_S:
+        if duration_s / stretch_s <= MAX_STRETCHES:
+            return stretch_s
+    days = -(-duration_s // (_STRETCHES_S[-1] * MAX_STRETCHES))
+    return int(days) * _STRETCHES_S[-1]
+
+
+def _quantiles(tables: Database) -> tuple[float, float, float]:
+    row = _one(tables, _QUANTILES)
+    return (row["half"] or 0.0, row["most"] or 0.0, row["largest"] or 0.0)
+
+
+def _gaps(tables: Database, delay_s: float) -> Gaps | None:
+    edges_s = tuple(edge * delay_s for edge in _GAPS_IN_DELAYS) if delay_s else _GAPS_S
+    counted = ", ".join(
+        f"count(*) filter (gap_s >= {low_s}{f' and gap_s < {high_s}' if high_s is not None else ''}) as at_{number}"
+        for number, (low_s, high_s) in enumerate(zip(edges_s, (*edges_s[1:], None), strict=True))
+    )
+    # A clock that was set back makes gaps of less than nothing.
+    gaps = (
+        f"select site, greatest(0, min_gap_s + {CLOCK_SLACK_S}) as gap_s, min_gap_s from sites "  # noqa: S608
+        "where min_gap_s is not null"
+    )
+    row = _one(tables, f"select {counted} from ({gaps})")  # noqa: S608
+    if not any(row.values()):
+        return None
+    sooner = f"from ({gaps}) where gap_s < {delay_s}"
+    return Gaps(
+        edges_s=edges_s,
+        sites=tuple(row.values()),
+        sooner=_one(tables, f"select count(*) as sites {sooner}")["sites"],
+        soonest=tuple(
+            (found["site"], found["min_gap_s"])
+            for found in _rows(tables, f"select site, min_gap_s {sooner} order by min_gap_s, site limit {EXAMPLES}")
+        ),
+    )
+
+
+def _rows(tables: Database, sql: str) -> list[dict[str, Any]]:
+    with tables.read(sql) as reader:
+        rows: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return rows
+
+
+def _one(tables: Database, sql: str) -> dict[str, Any]:
+    (row,) = _rows(tables, sql)
+    return row
+
+
+def _pairs(tables: Database, sql: str) -> tuple[tuple[Any, int], ...]:
+    return tuple((first, second) for first, second in (row.values() for row in _rows(tables, sql)))

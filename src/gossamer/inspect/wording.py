@@ -1,0 +1,50 @@
+"""How sizes, times and waits are written for people. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def size(count: float) -> str:
+    """Write a number of bytes: 950 B, 12.3 kB, 1.0 GB."""
+    if count < 1000:
+        return f"{count:.0f} B"
+    for unit in ("kB", "MB", "GB"):
+        count /= 1000
+        if count < 999.95:
+            return f"{count:.1f} {unit}"
+    return f"{count / 1000:,.1f} TB"
+
+
+def moment(at: float) -> str:
+    """Write Unix seconds as a time in UTC: 2026-01-01 12:00:00Z."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def wait(seconds: float) -> str:
+    """Write how long until something may happen: now, in 1.5 s, in 2 h 5 min."""
+    if seconds <= 0:
+        return "now"
+    if seconds < 60:
+        return f"in {seconds:.1f} s"
+    minutes = round(seconds / 60)
+    days, hours = divmod(minutes // 60, 24)
+    if days:
+        return f"in {days} d {hours} h"
+    return f"in {hours} h {minutes % 60} min" if hours else f"in {minutes} min"
+
+
+def span(seconds: float) -> str:
+    """Write roughly how long something takes: 40 s, 5 min, 2 h 5 min."""
+    return f"{seconds:.0f} s" if seconds < 59.5 else wait(max(60.0, seconds)).removeprefix("in ")
+
+
+def duration(seconds: float) -> str:
+    """Write a duration to the second: 0:01:05."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def plain(text: str) -> str:
+    """Return text as one line that no terminal obeys: control characters come from strangers' pages."""
+    return "".join(char if char.isprintable() else " " for char in text)
