@@ -59,6 +59,19 @@ def test_errors_sites_and_kinds_can_be_picked(folder: Path, capsys: pytest.Captu
     assert len(shown(folder, "--kind", "robots", capsys=capsys)) == 1
 
 
+def test_one_reason_can_be_picked_and_an_unknown_one_is_answered_with_the_nearest(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Crawl(folder, worker="w2") as crawl:
+        for reason in ("timeout", "connect_refused", "timeout"):
+            crawl.ask(f"https://D.test/{reason}", reason=reason)
+    lines = shown(folder, "--reason", "timeout", capsys=capsys)
+    assert [line.rpartition(" ")[2] for line in lines] == ["https://D.test/timeout"] * 2
+    assert len(shown(folder, "--reason", "timeout", "--site", "a.test", capsys=capsys)) == 0
+    assert run(["log", "--reason", "time_out", "--data-dir", str(folder)]) == 2
+    assert capsys.readouterr().err == "gossamer: there is no reason time_out; did you mean timeout?\n"
+
+
 def test_the_last_requests_are_found_across_workers_and_files(tmp_path: Path) -> None:
     crawls = [Crawl(tmp_path, worker=f"w{number}", part_rows=2) for number in range(2)]
     asked = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +11,9 @@ import click
 from gossamer.cli.data_dir import data_dir_option
 from gossamer.cli.wording import moment, plain, size
 from gossamer.crawl.engines import open_existing
+from gossamer.errors import GossamerError
 from gossamer.inspect.requests import RequestLog, Wanted
-from gossamer.records import RequestKind
+from gossamer.records import Reason, RequestKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,7 +31,10 @@ POLL_S = 0.5  # as often as workers write
 @click.option("--errors", is_flag=True, help="Only what failed: no answer, or a status of 400 and above.")
 @click.option("--site", metavar="SITE", help="Only requests to this site.")
 @click.option("--kind", type=click.Choice([kind.value for kind in RequestKind]), help="Only requests of this kind.")
-def command(folder: Path, lines: int, follow: bool, errors: bool, site: str | None, kind: str | None) -> None:
+@click.option("--reason", metavar="REASON", help="Only what got no answer for this reason, such as timeout.")
+def command(
+    folder: Path, lines: int, follow: bool, errors: bool, site: str | None, kind: str | None, reason: str | None
+) -> None:
     """Show the last requests, oldest first.
 
     Each line: when the request ended (UTC), its status or why there was no answer, the size of the body as sent, how
@@ -38,10 +43,14 @@ def command(folder: Path, lines: int, follow: bool, errors: bool, site: str | No
     \b
     Example:
       gossamer log -f --errors
+      gossamer log --site example.org --reason timeout
     """
+    if reason is not None and reason not in list(Reason):
+        nearest = get_close_matches(reason, [one.value for one in Reason], n=1, cutoff=0)
+        raise GossamerError(f"there is no reason {plain(reason)}; did you mean {nearest[0]}?")
     with open_existing(folder):  # only to refuse a folder without a crawl
         pass
-    log = RequestLog(folder, Wanted(errors=errors, site=site, kind=kind))
+    log = RequestLog(folder, Wanted(errors=errors, site=site and site.lower(), kind=kind, reason=reason))
     _print(log.last(lines))
     while follow:
         time.sleep(POLL_S)

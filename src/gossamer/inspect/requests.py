@@ -31,13 +31,14 @@ class Wanted:
     errors: bool = False  # only what failed: no answer, or one that says no
     site: str | None = None
     kind: str | None = None
+    reason: str | None = None  # why there was no answer
 
     def pick(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return those of the rows that are wanted."""
         if self.errors:
             failed = pc.not_equal(batch["reason"], "")
             batch = batch.filter(pc.or_(failed, pc.greater_equal(batch["status"], _FIRST_ERROR)))
-        for column, value in (("site", self.site), ("kind", self.kind)):
+        for column, value in (("site", self.site), ("kind", self.kind), ("reason", self.reason)):
             if value is not None:
                 batch = batch.filter(pc.equal(batch[column], value))
         return batch
