@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from gossamer.errors import GossamerError
 from gossamer.inflate import Inflated, inflate
 from gossamer.inspect.requests import requests_of
 from gossamer.parse.charset import decode
 from gossamer.parse.head import read_head
-from gossamer.store.reading import find_pages, find_record
+from gossamer.parse.page import read_page
+from gossamer.records import Fetched, ParseFailed
+from gossamer.store.reading import find_pages, find_response, sources
+from gossamer.store.schemas import LINKS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
     from gossamer.records import PageRow, RequestRow, SiteState, UrlState
     from gossamer.store.scanning import Record
     from gossamer.urls import Url
+
+_AGENT = "gossamer"  # whose wishes count: what a page asks of one crawler by its name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +61,50 @@ def archived(folder: Path, page: PageRow) -> Record:
     if not page.warc_file:
         raise GossamerError(f"{page.url} was stored without an archive record (--no-warc); --text prints its text")
     try:
-        return find_record(folder, page.warc_file, page.warc_offset)
+        return find_response(folder, page)
     except (FileNotFoundError, ValueError) as error:
         raise GossamerError(f"{error}; gossamer verify tells what else is damaged") from None
+
+
+def links_of(folder: Path, page: PageRow) -> list[str]:
+    """Return where a stored page leads: as the crawl wrote it down, or else as its archived body says."""
+    if stored := _stored_links(folder, page):
+        return stored
+    record = archived(folder, page)
+    answer = Fetched(
+        url=page.url,
+        status=page.status,
+        head=head_of(record),
+        body=record.payload,
+        address="",
+        request_head=b"",
+        started_at=page.fetched_at,
+        duration_s=0.0,
+    )
+    content = read_page(answer, agent=_AGENT, max_bytes=max(1, page.body_bytes))
+    return [] if isinstance(content, ParseFailed) else [link.url for link in content.links]
+
+
+def _stored_links(folder: Path, page: PageRow) -> list[str]:
+    found: dict[str, None] = {}
+    page_hash = pa.scalar(page.url_hash, pa.binary(16))
+    fetched_at = pa.scalar(round(page.fetched_at * 1e6), pa.timestamp("us", tz="UTC"))
+    for source in sources(folder, LINKS):
+        for batch in source.batches(["from_hash", "fetched_at", "to_url"]):
+            of_page = pc.and_(pc.equal(batch["from_hash"], page_hash), pc.equal(batch["fetched_at"], fetched_at))
+            found |= dict.fromkeys(batch.filter(of_page)["to_url"].to_pylist())
+    return list(found)
+
+
+def head_of(record: Record) -> bytes:
+    """Return the status line and the headers of an archived answer."""
+    return record.block[: len(record.block) - len(record.payload)]
 
 
 def read_body(record: Record, page: PageRow) -> str:
     """Return the text of an archived body, inflated and decoded as the crawl did it."""
     body = record.payload
-    head = read_head(record.block[: len(record.block) - len(body)])
+    head = read_head(head_of(record))
     inflated = inflate(body, head.encodings, max_bytes=page.body_bytes)
     if not isinstance(inflated, Inflated):
         raise GossamerError(f"the body of {page.url} cannot be inflated ({inflated.detail}); --raw prints it as it is")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-
-from gossamer.parse.text import Choice
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSettings:
     """What is read in a page, and what that may cost."""
 
-    text: Choice = field(
+    text: Literal["fast", "balanced", "best"] = field(
         default="fast", metadata={"help": "how the main text is found: fast, or by an extra: balanced, best"}
     )
     markdown: bool = field(default=False, metadata={"help": "keep the main text as Markdown"})

@@ -14,7 +14,7 @@ MAX_WORDS: Final = 512
 
 _MAX_CHARS: Final = 16 * MAX_WORDS  # where words are longer than this, fewer of them count
 _HASH_BYTES: Final = 8
-# A run's hash is that of its first word, and those of the next two moved by as many words and some bits: so order counts.
+# A run's hash: that of its first word, xor those of the next two, each moved by some bits, so that order counts.
 _NEXT_BITS: Final = 64 + 21
 
 

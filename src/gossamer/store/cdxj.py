@@ -1,6 +1,6 @@
 """CDXJ: the index beside a segment, by which other tools find a page's record. Pure.
 
-One line per response, sorted as bytes: `<surt> <timestamp> {"url": …, "mime": …, "status": …, "digest": …,
+One line per answer, sorted as bytes: `<surt> <timestamp> {"url": …, "mime": …, "status": …, "digest": …,
 "length": …, "offset": …, "filename": …}`. The key is the URL with its host turned round, so that a site's pages
 stand together.
 """
@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
+
+REVISIT_TYPE = "warc/revisit"  # what stands for the media type of a record whose payload lies in another one
 
 _WWW = re.compile(r"www\d*\.")
 _SLASHES = re.compile("/{2,}")
@@ -40,7 +42,7 @@ def surt(url: str) -> str:
 def index_line(
     *, url: str, at: float, status: int, content_type: str, digest: str, offset: int, length: int, filename: str
 ) -> bytes:
-    """Return the line of one response record; `at` (Unix seconds) is when the request began."""
+    """Return the line of one response or revisit record; `at` (Unix seconds) is when the request began."""
     moment = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
     details = json.dumps({
         "url": url,

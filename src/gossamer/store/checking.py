@@ -10,13 +10,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from xxhash import xxh3_128_digest
+from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
 from gossamer.store.reading import find_record, sources
 from gossamer.store.scanning import Damage, Record, scan
-from gossamer.store.schemas import PAGES, REQUESTS
+from gossamer.store.schemas import LINKS, PAGES, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,7 @@ class Flaw(StrEnum):
     WRONG_INDEX = "wrong_index"  # the index does not tell what the segment holds
     MISSING_SEGMENT = "missing_segment"  # rows point at a segment that is not there
     MISSING_RECORD = "missing_record"  # a row points at a place where no such record is
+    MISSING_PAYLOAD = "missing_payload"  # a duplicate's record refers to one that is not there
     UNREADABLE_TABLE = "unreadable_table"  # a part or journal that cannot be read
 
 
@@ -55,7 +56,8 @@ class Checked:
 
     pages: int = 0  # rows
     requests: int = 0  # rows
-    records: int = 0  # archived responses
+    links: int = 0  # rows
+    records: int = 0  # archived answers
     problems: list[Problem] = field(default_factory=list)
 
     def note(self, flaw: Flaw, path: Path, detail: str = "") -> None:
@@ -63,8 +65,33 @@ class Checked:
         self.problems.append(Problem(flaw=flaw, file=f"{path.parent.name}/{path.name}", detail=detail))
 
 
+class _Payloads:
+    """Which payloads are archived, in 8 bytes each, and where others refer to them."""
+
+    def __init__(self) -> None:
+        self._there = array("Q")
+        self._wanted: dict[int, tuple[Path, str]] = {}
+
+    def add(self, segment: Path, record: Record) -> None:
+        """Take note of an answer."""
+        headers = record.headers
+        digest = headers.get("warc-payload-digest")
+        if record.is_revisit:
+            url = headers.get("warc-refers-to-target-uri")
+            detail = f"the record at {record.offset} refers to {url}, which is not archived with this payload"
+            self._wanted[_payload_print(url, digest)] = segment, detail
+        else:
+            self._there.append(_payload_print(headers.get("warc-target-uri"), digest))
+
+    def missing(self) -> Iterator[tuple[Path, str]]:
+        """Yield the segments that refer to what is not there, and to what."""
+        for print_ in self._there if self._wanted else ():
+            self._wanted.pop(print_, None)
+        yield from self._wanted.values()
+
+
 class _Records:
-    """The responses of one segment by their place, in 24 bytes each."""
+    """The answers of one segment by their place, in 24 bytes each."""
 
     def __init__(self) -> None:
         self._offsets = array("q")
@@ -74,12 +101,12 @@ class _Records:
         return len(self._offsets)
 
     def add(self, offset: int, print_: bytes) -> None:
-        """Take note of a response; offsets rise."""
+        """Take note of an answer; offsets rise."""
         self._offsets.append(offset)
         self._prints += print_
 
     def holds(self, offset: int, print_: bytes) -> bool:
-        """Tell whether this response lies at this offset."""
+        """Tell whether this answer lies at this offset."""
         place = bisect_left(self._offsets, offset)
         found = place < len(self._offsets) and self._offsets[place] == offset
         return found and self._prints[place * 16 : place * 16 + 16] == print_
@@ -95,10 +122,12 @@ def check(folder: Path) -> Checked:
         is_ours = names.worker_of(path) is not None
         if is_ours and path.suffix in (names.JOURNAL_SUFFIX, names.TEMPORARY_SUFFIX):
             checked.note(Flaw.UNFINISHED, path)
-    segments = {}
+    segments, payloads = {}, _Payloads()
     for path in sorted((folder / names.WARC).glob(f"*{names.SEGMENT_SUFFIX}")):
-        segments[path.name] = _check_segment(path, checked)
+        segments[path.name] = _check_segment(path, payloads, checked)
         checked.records += len(segments[path.name])
+    for path, detail in payloads.missing():
+        checked.note(Flaw.MISSING_PAYLOAD, path, detail)
     missing: Counter[str] = Counter()
     for batch in _batches(folder, PAGES, checked):
         checked.pages += batch.num_rows
@@ -106,10 +135,11 @@ def check(folder: Path) -> Checked:
     for file, rows in missing.items():
         checked.note(Flaw.MISSING_SEGMENT, folder / names.WARC / file, f"{rows} rows point at it")
     checked.requests = sum(batch.num_rows for batch in _batches(folder, REQUESTS, checked))
+    checked.links = sum(batch.num_rows for batch in _batches(folder, LINKS, checked))
     return checked
 
 
-def _check_segment(segment: Path, checked: Checked) -> _Records:
+def _check_segment(segment: Path, payloads: _Payloads, checked: Checked) -> _Records:
     records = _Records()
     is_closed = names.index_of(segment).exists()
     for found in scan(segment):
@@ -123,8 +153,9 @@ def _check_segment(segment: Path, checked: Checked) -> _Records:
             continue
         for name in found.wrong_digests():
             checked.note(Flaw.WRONG_DIGEST, segment, f"{name} of the record at {found.offset}")
-        if found.headers.get("warc-type") == "response":
+        if found.is_answer:
             records.add(found.offset, _print_of(found))
+            payloads.add(segment, found)
     if is_closed:
         _check_index(segment, records, checked)
     else:
@@ -146,7 +177,7 @@ def _check_index(segment: Path, records: _Records, checked: Checked) -> None:
                 checked.note(Flaw.WRONG_INDEX, index, f"line {count} names no such record of the segment")
             previous = line
     if count != len(records):
-        checked.note(Flaw.WRONG_INDEX, index, f"it has {count} lines for {len(records)} responses")
+        checked.note(Flaw.WRONG_INDEX, index, f"it has {count} lines for {len(records)} answers")
 
 
 def _batches(folder: Path, table: Table, checked: Checked) -> Iterator[pa.RecordBatch]:
@@ -177,6 +208,10 @@ def _check_rows(
             is_there = False
         if not is_there:
             checked.note(Flaw.MISSING_RECORD, folder / names.WARC / file, f"{url} is not at {offset}")
+
+
+def _payload_print(url: str | None, digest: str | None) -> int:
+    return xxh3_64_intdigest(f"{digest} {url}".encode())
 
 
 def _print_of(record: Record) -> bytes:

@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from gossamer.records import PageRow, RequestRow
+from gossamer.records import LinkRow, PageRow, RequestRow
 from gossamer.store.files import GrowingFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from gossamer.store.schemas import Table
 
-Row = TypeVar("Row", PageRow, RequestRow)
+AnyRow = PageRow | RequestRow | LinkRow
+Row = TypeVar("Row", PageRow, RequestRow, LinkRow)
 
 _BATCH_CHARS = 1 << 25  # of text: an Arrow column of strings ends at 2 GB, and shorter ones stall nobody
 _UNFIT = (OverflowError, TypeError, ValueError, pa.ArrowException)
@@ -48,6 +49,10 @@ class Journal(Generic[Row]):
     def keep(self, row: Row) -> None:
         """Hold a row for the next `sync`."""
         self._rows.append(row)
+
+    def keep_all(self, rows: Iterable[Row]) -> None:
+        """Hold some rows for the next `sync`."""
+        self._rows.extend(rows)
 
     def waiting(self) -> int:
         """Return how many rows are held."""
@@ -94,7 +99,7 @@ class Journal(Generic[Row]):
             self._file.close()
 
 
-def as_batches(table: Table, rows: Sequence[PageRow | RequestRow]) -> Iterator[pa.RecordBatch]:
+def as_batches(table: Table, rows: Sequence[AnyRow]) -> Iterator[pa.RecordBatch]:
     """Yield rows as record batches. A row that does not fit its table is a bug: logged, and only that row is lost."""
     rest = iter(rows)
     for size in _batch_sizes(rows):
@@ -105,7 +110,7 @@ def as_batches(table: Table, rows: Sequence[PageRow | RequestRow]) -> Iterator[p
             yield from _one_by_one(table, batch)
 
 
-def _batch_sizes(rows: Sequence[PageRow | RequestRow]) -> Iterator[int]:
+def _batch_sizes(rows: Sequence[AnyRow]) -> Iterator[int]:
     size = chars = 0
     for row in rows:
         size += 1
@@ -129,7 +134,7 @@ def _as_batch(table: Table, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
 
 
-def _one_by_one(table: Table, rows: Sequence[PageRow | RequestRow]) -> Iterator[pa.RecordBatch]:
+def _one_by_one(table: Table, rows: Sequence[AnyRow]) -> Iterator[pa.RecordBatch]:
     for row in rows:
         # Lone surrogates have no UTF-8 form: a question mark stands for each.
         values = [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 WARC = "warc"
 JOURNAL = "journal"
-TABLES = ("pages", "requests")
+TABLES = ("pages", "requests", "links")
 FOLDERS = (WARC, JOURNAL, *TABLES)
 
 SEGMENT_SUFFIX = ".warc.gz"

@@ -42,10 +42,11 @@ def convert(journal: Path) -> Path | None:
 
 def _write(part: Path, batches: Iterator[pa.RecordBatch]) -> bool:
     """Write a part unless there is nothing to write; tell whether there was."""
-    first = next(batches, None)
+    table = TABLES[part.parent.name]
+    rows = (table.complete(batch) for batch in batches)  # an older version's crash may have left the journal
+    first = next(rows, None)
     if first is None:
         return False
-    table = TABLES[part.parent.name]
     with (
         replacing(part) as file,
         pq.ParquetWriter(
@@ -56,7 +57,7 @@ def _write(part: Path, batches: Iterator[pa.RecordBatch]) -> bool:
             write_statistics=[column.name for column in table.columns if column.name != "text"],
         ) as writer,
     ):
-        for group in groups(first, batches):
+        for group in groups(first, rows):
             writer.write_table(group)
     return True
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gossamer.records import PageRow, RequestRow
+from gossamer.records import LinkRow, PageRow, RequestRow
 from gossamer.store import names
 from gossamer.store.journals import read_batches
 from gossamer.store.scanning import record_at
-from gossamer.store.schemas import PAGES, REQUESTS, Table
+from gossamer.store.schemas import LINKS, PAGES, REQUESTS, Table
+from gossamer.urls import hash_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,19 +38,26 @@ _BATCH_ROWS = 2_000  # of a part at a time: large pages' text fits into memory
 class Source:
     """One file of rows: a part, or a journal that was opened while it existed."""
 
-    def __init__(self, path: Path, journal: pa.NativeFile | None = None) -> None:
+    def __init__(self, path: Path, table: Table, journal: pa.NativeFile | None = None) -> None:
         self.path = path
+        self._table = table
         self._journal = journal
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield all rows, or only these columns of them. A journal may have grown since it was last read."""
+        """Yield all rows, or only these columns of them, in the order of the table.
+
+        A column that an older version did not write comes empty. A journal may have grown since it was last read.
+        """
+        for batch in self._stored(columns):
+            yield self._table.complete(batch, columns)
+
+    def _stored(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         if self._journal is None:
             with pq.ParquetFile(self.path) as part:
                 yield from part.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
         else:
             self._journal.seek(0)
-            for batch in read_batches(self._journal):
-                yield batch if columns is None else batch.select(columns)
+            yield from read_batches(self._journal)
 
 
 def sources(folders: Folders, table: Table) -> list[Source]:
@@ -58,12 +67,12 @@ def sources(folders: Folders, table: Table) -> list[Source]:
         journals = {}
         for path in (folder / names.JOURNAL).glob(f"{table.name}-*{names.JOURNAL_SUFFIX}"):
             try:
-                journals[names.stem_of(path)] = Source(path, pa.OSFile(os.fspath(path)))
+                journals[names.stem_of(path)] = Source(path, table, pa.OSFile(os.fspath(path)))
             except FileNotFoundError:  # it has become a part, which is listed below
                 continue
         parts = (folder / table.name).glob(f"part-*{names.PART_SUFFIX}")
         # In this order: the part stands for its journal.
-        found += list((journals | {names.stem_of(path): Source(path) for path in parts}).values())
+        found += list((journals | {names.stem_of(path): Source(path, table) for path in parts}).values())
     return sorted(found, key=lambda source: (names.stem_of(source.path), source.path))
 
 
@@ -79,6 +88,13 @@ def requests(folders: Folders) -> Iterator[RequestRow]:
     for source in sources(folders, REQUESTS):
         for batch in source.batches():
             yield from map(RequestRow._make, zip(*_columns(batch), strict=True))
+
+
+def links(folders: Folders) -> Iterator[LinkRow]:
+    """Yield every row of `links`."""
+    for source in sources(folders, LINKS):
+        for batch in source.batches():
+            yield from map(LinkRow._make, zip(*_columns(batch), strict=True))
 
 
 def last_pages(folders: Folders) -> Iterator[PageRow]:
@@ -103,8 +119,25 @@ def find_pages(folders: Folders, url_hash: bytes) -> list[PageRow]:
 
 
 def read_record(folders: Folders, row: PageRow) -> bytes:
-    """Return what the server sent for an archived page, head and body; raise as `find_record` does."""
-    return find_record(folders, row.warc_file, row.warc_offset).block
+    """Return what the server sent for an archived page, head and body; raise as `find_response` does."""
+    return find_response(folders, row).block
+
+
+def find_response(folders: Folders, row: PageRow) -> Record:
+    """Return the response of an archived page; that of a duplicate with the payload of the page it equals.
+
+    Raises as `find_record` does, also if the payload's record is not there.
+    """
+    record = find_record(folders, row.warc_file, row.warc_offset)
+    if not record.is_revisit:
+        return record
+    original = record.headers.get("warc-refers-to-target-uri", "")
+    for other in find_pages(folders, hash_url(original)):
+        if other.warc_file and other.payload_digest == row.payload_digest:
+            found = find_record(folders, other.warc_file, other.warc_offset)
+            if not found.is_revisit:
+                return replace(record, block=record.block + found.payload)
+    raise ValueError(f"{row.url} has the content of {original}, which has no such record")
 
 
 def find_record(folders: Folders, warc_file: str, offset: int) -> Record:

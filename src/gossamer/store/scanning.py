@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from isal import igzip_lib, isal_zlib
 
-from gossamer.store.cdxj import index_line
+from gossamer.store.cdxj import REVISIT_TYPE, index_line
 from gossamer.store.warc import digest
 
 if TYPE_CHECKING:
@@ -41,9 +41,19 @@ class Record:
         """The body of an HTTP message, as sent."""
         return self.block[self._head_end() :]
 
+    @property
+    def is_revisit(self) -> bool:
+        """Whether it is an answer without its payload, which lies in another record."""
+        return self.headers.get("warc-type") == "revisit"
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it is what a server sent, with or without its payload."""
+        return self.is_revisit or self.headers.get("warc-type") == "response"
+
     def index_line(self, filename: str) -> bytes | None:
-        """Return the record's line in the index of its segment, or None if it is not a response."""
-        if self.headers.get("warc-type") != "response":
+        """Return the record's line in the index of its segment, or None if it is no answer."""
+        if not self.is_answer:
             return None
         head = self.block[: self._head_end()]
         status, content_type = _STATUS.match(head), _CONTENT_TYPE.search(head)
@@ -51,7 +61,7 @@ class Record:
             url=self.headers.get("warc-target-uri", ""),
             at=datetime.fromisoformat(self.headers["warc-date"]).timestamp(),
             status=int(status[1]) if status else 0,
-            content_type=content_type[1].decode("latin-1") if content_type else "",
+            content_type=REVISIT_TYPE if self.is_revisit else content_type[1].decode("latin-1") if content_type else "",
             digest=self.headers.get("warc-payload-digest", ""),
             offset=self.offset,
             length=self.length,

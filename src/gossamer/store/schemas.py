@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _TIME = pa.timestamp("us", tz="UTC")
 
@@ -31,6 +35,26 @@ class Table:
     def schema(self) -> pa.Schema:
         """The columns as Arrow knows them. Nothing is null: what is unknown is empty or zero."""
         return pa.schema([pa.field(column.name, column.type, nullable=False) for column in self.columns])
+
+    def complete(self, batch: pa.RecordBatch, names: Sequence[str] | None = None) -> pa.RecordBatch:
+        """Return rows with all columns, or these: one that an older version did not write is empty or zero."""
+        wanted = [column for column in self.columns if names is None or column.name in names]
+        there = set(batch.schema.names)
+        arrays = [
+            batch[column.name] if column.name in there else _nothing(column.type, batch.num_rows) for column in wanted
+        ]
+        schema = pa.schema([pa.field(column.name, column.type, nullable=False) for column in wanted])
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _nothing(type_: pa.DataType, rows: int) -> pa.Array:
+    if pa.types.is_string(type_):
+        empty: object = ""
+    elif pa.types.is_fixed_size_binary(type_):
+        empty = bytes(type_.byte_width)
+    else:
+        empty = b"" if pa.types.is_binary(type_) else 0
+    return pa.repeat(pa.scalar(empty, type_), rows)
 
 
 def _column(name: str, type_: pa.DataType, meaning: str, *, repeats: bool = False) -> Column:
@@ -62,6 +86,8 @@ PAGES = Table(
         _column("warc_file", pa.string(), "segment of the archive record; empty if not archived", repeats=True),
         _column("warc_offset", pa.int64(), "where in the segment the response record begins"),
         _column("warc_length", pa.int64(), "length of the response record in the segment"),
+        _column("duplicate_of", pa.string(), "URL of a page stored before with the same content; empty if none"),
+        _column("simhash", pa.uint64(), "fingerprint of the text: similar texts differ in few of its bits"),
     ),
 )
 
@@ -85,4 +111,16 @@ REQUESTS = Table(
     ),
 )
 
-TABLES = {table.name: table for table in (PAGES, REQUESTS)}
+LINKS = Table(
+    name="links",
+    meaning="the link graph: every link of every stored page, if the crawl keeps them (--links)",
+    columns=(
+        _column("from_hash", pa.binary(16), "url_hash of the page that has the link", repeats=True),
+        _column("fetched_at", _TIME, "fetched_at of that page", repeats=True),
+        _column("to_url", pa.string(), "URL the link leads to, normalised", repeats=True),
+        _column("text", pa.string(), "what is written on the link, at most 200 characters", repeats=True),
+        _column("rel", pa.string(), "rel of the link as written, such as nofollow", repeats=True),
+    ),
+)
+
+TABLES = {table.name: table for table in (PAGES, REQUESTS, LINKS)}

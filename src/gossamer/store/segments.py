@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gossamer import __version__
 from gossamer.store import names
-from gossamer.store.cdxj import index_line, read_line
+from gossamer.store.cdxj import REVISIT_TYPE, index_line, read_line
 from gossamer.store.files import GrowingFile, cut, remove, replacing
 from gossamer.store.scanning import Record, scan
 from gossamer.store.warc import warcinfo
@@ -54,7 +54,7 @@ class Segments:
         self._open: _Segment | None = None
         self._full: list[_Segment] = []
 
-    def keep(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
+    def keep(self, row: PageRow, archive: bytes, response_offset: int, *, is_revisit: bool = False) -> PageRow:
         """Add a page's records and return its row with their place in it."""
         segment = self._open
         if segment is not None and segment.size + len(archive) > self._max_bytes:
@@ -65,7 +65,7 @@ class Segments:
             path = names.segment_path(self._folder, self._stems.next(now))
             segment = _Segment(path, warcinfo(path.name, now, self._about))
             self._open = segment
-        return segment.keep(row, archive, response_offset)
+        return segment.keep(row, archive, response_offset, is_revisit=is_revisit)
 
     def sync(self) -> None:
         """Bring everything to the disk that was kept before this call; raise OSError, and hold it, if that fails."""
@@ -106,7 +106,7 @@ class _Segment:
         self._lines = GrowingFile(names.open_index_of(path))
         self._records.add(info)
 
-    def keep(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
+    def keep(self, row: PageRow, archive: bytes, response_offset: int, *, is_revisit: bool) -> PageRow:
         row = row._replace(
             warc_file=self.path.name,
             warc_offset=self.size + response_offset,
@@ -114,7 +114,7 @@ class _Segment:
         )
         self.size += len(archive)
         self._records.add(archive)
-        self._lines.add(line_of(row))
+        self._lines.add(line_of(row._replace(content_type=REVISIT_TYPE) if is_revisit else row))
         return row
 
     def sync(self) -> None:

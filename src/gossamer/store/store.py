@@ -9,17 +9,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from gossamer.store import names
+from gossamer.store.duplicates import Contents
 from gossamer.store.files import sync_folder
 from gossamer.store.finishing import Finisher
 from gossamer.store.journals import Journal
-from gossamer.store.schemas import PAGES, REQUESTS, Table
+from gossamer.store.schemas import LINKS, PAGES, REQUESTS, Table
 from gossamer.store.segments import Segments
+from gossamer.store.warc import encode_revisit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from gossamer.records import PageRow, RequestRow
+    from gossamer.records import Fetched, LinkRow, PageRow, RequestRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,13 @@ class StoreSettings:
     part_age_s: float = field(
         default=300.0, metadata={"help": "Age at which a journal becomes a Parquet part.", "minimum": 1}
     )
+    duplicates_memory_bytes: int = field(
+        default=16_000_000,
+        metadata={
+            "help": "Memory of a worker for knowing pages that have the same content; 0: every page is stored in full.",
+            "minimum": 0,
+        },
+    )
     min_free_space_bytes: int = field(
         default=1_000_000_000,
         metadata={"help": "Pause the crawl while the disk has less room than this.", "minimum": 0},
@@ -52,7 +61,7 @@ class StoreSettings:
 class Store:
     """One worker's files in a crawl's folder.
 
-    `keep_page` and `keep_request` only take note: they touch no file, so they are cheap enough for an event loop.
+    `keep_page` and its like only take note: they touch no file, so they are cheap enough for an event loop.
     `sync` brings everything to the disk that was kept before it was called, and returns when it is there: first the
     archive records, then the rows that point at them, so that a row without its record is never seen. It blocks:
     call it from a thread.
@@ -94,6 +103,9 @@ class Store:
 
         self._pages: Journal[PageRow] = Journal(PAGES, partial(path, PAGES), clock)
         self._requests: Journal[RequestRow] = Journal(REQUESTS, partial(path, REQUESTS), clock)
+        self._links: Journal[LinkRow] = Journal(LINKS, partial(path, LINKS), clock)
+        self._journals = (self._pages, self._requests, self._links)
+        self._contents = Contents(settings.duplicates_memory_bytes)
         self._finisher = Finisher()
         self._syncing = threading.Lock()
         self._kept_bytes = 0  # written by the keeping thread only ...
@@ -104,24 +116,39 @@ class Store:
         """Whether archive records are kept at all."""
         return self._settings.warc
 
-    def keep_page(self, row: PageRow, archive: bytes = b"", response_offset: int = 0) -> PageRow:
+    def keep_page(
+        self, row: PageRow, archive: bytes = b"", response_offset: int = 0, *, answer: Fetched | None = None
+    ) -> PageRow:
         """Take note of a page; return its row with the place of its archive record.
 
         `archive` holds the page's records, the response last, from `response_offset` on. Without an archive, or
-        if the crawl keeps none, the row goes as it is.
+        if the crawl keeps none, the row goes as it is. With its `answer`, a page that has the content of another is
+        marked as its duplicate; if that one's payload is archived too, only a reference to it is.
         """
-        if archive:
-            row = self.keep_answer(row, archive, response_offset)
+        original = self._contents.find(row) if answer is not None else None
+        if original is not None:
+            row = row._replace(duplicate_of=original.url)
+        if not archive:
+            pass
+        elif answer is not None and original is not None and original.payload_digest == row.payload_digest:
+            revisit = encode_revisit(answer, row.payload_digest, same_as=original.url, same_at=original.fetched_at)
+            row = self._keep_records(row, revisit.archive, revisit.response_offset, is_revisit=True)
+        else:
+            row = self._keep_records(row, archive, response_offset)
+        if answer is not None and original is None:
+            self._contents.note(row)
         self._pages.keep(row)  # after its record: see `sync`
         self._kept_bytes += len(row.text)
         return row
 
     def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
         """Take note of an answer's records only, as of a redirect or an error: its row goes to the index alone."""
-        if self._settings.warc:
-            row = self._segments.keep(row, archive, response_offset)
-            self._kept_bytes += len(archive)
-        return row
+        return self._keep_records(row, archive, response_offset)
+
+    def keep_links(self, rows: Sequence[LinkRow]) -> None:
+        """Take note of a page's links."""
+        self._links.keep_all(rows)
+        self._kept_bytes += sum(len(row.to_url) + len(row.text) for row in rows)
 
     def keep_request(self, row: RequestRow) -> None:
         """Take note of a request, answered or not."""
@@ -151,8 +178,8 @@ class Store:
                 self._hand_over(everything=True)
             finally:
                 self._segments.close()
-                self._pages.close()
-                self._requests.close()
+                for journal in self._journals:
+                    journal.close()
                 self._finisher.finish_all()
 
     def __enter__(self) -> Self:
@@ -161,20 +188,26 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _keep_records(self, row: PageRow, archive: bytes, response_offset: int, *, is_revisit: bool = False) -> PageRow:
+        if self._settings.warc:
+            row = self._segments.keep(row, archive, response_offset, is_revisit=is_revisit)
+            self._kept_bytes += len(archive)
+        return row
+
     def _sync(self) -> None:
         kept_bytes = self._kept_bytes
         # Rows are counted before the records are written: the record of each one counted was added before it.
-        pages, requests = self._pages.waiting(), self._requests.waiting()
+        counts = [(journal, journal.waiting()) for journal in self._journals]
         self._segments.sync()
-        self._pages.sync(pages)
-        self._requests.sync(requests)
+        for journal, count in counts:
+            journal.sync(count)
         self._synced_bytes = kept_bytes
 
     def _hand_over(self, *, everything: bool) -> None:
         """Give the finisher the segments that are full and the journals that are due."""
         self._finisher.add(self._segments.take_full())
         settings = self._settings
-        for journal in (self._pages, self._requests):
+        for journal in self._journals:
             if everything or journal.is_due(
                 max_rows=settings.part_rows, max_bytes=settings.part_size_bytes, max_age_s=settings.part_age_s
             ):

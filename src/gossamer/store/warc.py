@@ -3,6 +3,9 @@
 An exchange becomes two records that name each other: the request, then the response. Heads are kept byte for
 byte, with one exception: fetching has undone the chunking, so a `Transfer-Encoding` header would make readers
 look for chunks that are no longer there. It is kept as `X-Crawler-Transfer-Encoding`.
+
+In place of a response whose payload is archived already there may stand a revisit record: the head, and where the
+payload is to be found.
 """
 
 from __future__ import annotations
@@ -48,11 +51,44 @@ class EncodedExchange:
 
 def encode_exchange(fetched: Fetched) -> EncodedExchange:
     """Return the request and response records of an answer. Any bytes a server sends are fine."""
-    request_id, response_id = _record_ids()
     head, body = _unchunked_head(fetched.head), fetched.body
     block_digest = sha1(head, usedforsecurity=False)
     block_digest.update(body)
     payload_digest = digest(body)
+    request, response_start = _starts(fetched, "response")
+    response = (
+        f"{response_start}"
+        f"WARC-Payload-Digest: {payload_digest}\r\n"
+        f"WARC-Block-Digest: sha1:{_base32(block_digest.digest())}\r\n"
+        f"{_truncation(fetched)}"
+        "Content-Type: application/http;msgtype=response\r\n"
+        f"Content-Length: {len(head) + len(body)}\r\n\r\n"
+    ).encode()
+    second = _stored(response + head, body) if _is_compressed(head) else _deflated(response + head, body)
+    return EncodedExchange(archive=request + second, response_offset=len(request), payload_digest=payload_digest)
+
+
+def encode_revisit(fetched: Fetched, payload_digest: str, *, same_as: str, same_at: float) -> EncodedExchange:
+    """Return the records of an answer whose payload is that of `same_as`, archived at `same_at` (Unix seconds)."""
+    head = _unchunked_head(fetched.head)
+    request, revisit_start = _starts(fetched, "revisit")
+    revisit = (
+        f"{revisit_start}"
+        "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n"
+        f"WARC-Refers-To-Target-URI: {same_as}\r\n"
+        f"WARC-Refers-To-Date: {warc_date(same_at)}\r\n"
+        f"WARC-Payload-Digest: {payload_digest}\r\n"
+        f"WARC-Block-Digest: {digest(head)}\r\n"
+        "Content-Type: application/http;msgtype=response\r\n"
+        f"Content-Length: {len(head)}\r\n\r\n"
+    ).encode()
+    archive = request + _deflated(revisit, head)
+    return EncodedExchange(archive=archive, response_offset=len(request), payload_digest=payload_digest)
+
+
+def _starts(fetched: Fetched, type_: str) -> tuple[bytes, str]:
+    """Return the request's record, and how the record of the answer to it begins."""
+    request_id, response_id = _record_ids()
     # Both were captured in one exchange, so both carry the moment it began, and the address that answered.
     common = (
         f"WARC-Target-URI: {fetched.url}\r\n"
@@ -68,20 +104,13 @@ def encode_exchange(fetched: Fetched) -> EncodedExchange:
         "Content-Type: application/http;msgtype=request\r\n"
         f"Content-Length: {len(fetched.request_head)}\r\n\r\n"
     ).encode()
-    response = (
-        "WARC/1.1\r\nWARC-Type: response\r\n"
+    start = (
+        f"WARC/1.1\r\nWARC-Type: {type_}\r\n"
         f"WARC-Record-ID: <urn:uuid:{response_id}>\r\n"
         f"WARC-Concurrent-To: <urn:uuid:{request_id}>\r\n"
         f"{common}"
-        f"WARC-Payload-Digest: {payload_digest}\r\n"
-        f"WARC-Block-Digest: sha1:{_base32(block_digest.digest())}\r\n"
-        f"{_truncation(fetched)}"
-        "Content-Type: application/http;msgtype=response\r\n"
-        f"Content-Length: {len(head) + len(body)}\r\n\r\n"
-    ).encode()
-    first = _deflated(request, fetched.request_head)
-    second = _stored(response + head, body) if _is_compressed(head) else _deflated(response + head, body)
-    return EncodedExchange(archive=first + second, response_offset=len(first), payload_digest=payload_digest)
+    )
+    return _deflated(request, fetched.request_head), start
 
 
 def warcinfo(filename: str, at: float, fields: Mapping[str, str]) -> bytes:

@@ -39,7 +39,7 @@ from gossamer.store.warc import encode_exchange
 from gossamer.urls import identify, normalise
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
 from gossamer.worker.hooks import Hooks
-from gossamer.worker.rows import answer_row, page_row
+from gossamer.worker.rows import answer_row, link_rows, page_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -253,7 +253,8 @@ class Worker:
         self._desk.ledger.note_links(self._hooks.choose([Link(*link, depth, via=via) for link in links]))
         if not parsed.noindex:
             row = page_row(url, turn.site.site, answer, parsed)
-            row = self._store.keep_page(row, parsed.archive, parsed.response_offset)
+            row = self._store.keep_page(row, parsed.archive, parsed.response_offset, answer=answer)
+            self._store.keep_links(link_rows(url, answer, parsed))
             await self._hooks.page(row, answer)
         self._settle(turn, url, Done(page=not parsed.noindex))
         return ""
