@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gossamer.cli import run
 from gossamer.records import GivenUp, Reason, Retry
-from tests.inspect.crawls import CHARSET, HTML, Crawl, html_answer
+from gossamer.store.warc import encode_exchange
+from tests.inspect.crawls import CHARSET, HTML, Crawl, html_answer, page_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +70,29 @@ def test_what_was_given_up_is_queued_or_in_hand_says_so(tmp_path: Path, capsys: 
         assert "c.test, 1 queued, in hand of worker 1" in show(tmp_path, "https://c.test/1", capsys=capsys)
         crawl.frontier.exclude(["a.test"])
         assert "a.test, 0 queued, excluded" in show(tmp_path, "https://a.test/1", capsys=capsys)
+
+
+def keep_page_with_links(crawl: Crawl, links: int) -> None:
+    body = "".join(f"<p>Word {number} <a href=/{number}>x</a></p>" for number in range(links)).encode()
+    answer = replace(
+        html_answer("https://a.test/links", 1), body=body, head=b"HTTP/1.1 200 OK\r\nX-Evil: \x1b[2J\r\n\r\n"
+    )
+    encoded = encode_exchange(answer)
+    row = page_row(answer, encoded.payload_digest)._replace(body_bytes=len(body), text="Word 0\n\nWord 1 " + "x" * 400)
+    crawl.store.keep_page(row, encoded.archive, encoded.response_offset)
+
+
+def test_headers_the_beginning_of_the_text_and_some_links_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Crawl(tmp_path) as crawl:
+        keep_page_with_links(crawl, 12)
+    shown = show(tmp_path, "https://a.test/links", capsys=capsys)
+    assert "\nheaders   HTTP/1.1 200 OK\n          X-Evil:  [2J\ntext      Word 0\n\n          Word 1 xxx" in shown
+    assert "x\n          ... --text prints all of it\nlinks     https://a.test/0\n          https://a.test/1\n" in shown
+    assert shown.endswith("          https://a.test/9\n          ... 2 more: --links prints all\n")
+    links = show(tmp_path, "https://a.test/links", "--links", capsys=capsys)
+    assert links.splitlines() == [f"https://a.test/{number}" for number in range(12)]
 
 
 def test_an_unknown_url_is_answered_in_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
 import click
@@ -11,12 +12,12 @@ from gossamer.cli.log import request_line
 from gossamer.cli.wording import moment, plain, size, wait
 from gossamer.crawl.engines import open_existing
 from gossamer.errors import GossamerError
-from gossamer.inspect.stored import Trace, archived, read_body, trace
+from gossamer.inspect.stored import Trace, archived, head_of, links_of, read_body, trace
 from gossamer.records import UrlStatus
 from gossamer.urls import Refusal, identify, normalise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from gossamer.records import PageRow
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 NOT_FOUND = 1  # exit status
 MAX_REQUESTS = 10
+MAX_TEXT_CHARS = 300
+MAX_LINKS = 10
 
 
 @click.command("show")
@@ -32,6 +35,7 @@ MAX_REQUESTS = 10
 @click.option("--text", "what", flag_value="text", help="Print the page's main text, and nothing else.")
 @click.option("--html", "what", flag_value="html", help="Print the archived body, inflated and decoded.")
 @click.option("--raw", "what", flag_value="raw", help="Print the archived answer byte for byte, head and body.")
+@click.option("--links", "what", flag_value="links", help="Print the URLs that the page leads to, one per line.")
 def command(url: str, folder: Path, what: str | None) -> None:
     """Show what a crawl knows of a URL and has kept of it.
 
@@ -47,8 +51,8 @@ def command(url: str, folder: Path, what: str | None) -> None:
     if not found.is_known:
         _say_there_is_nothing(f"{named.url} is not known to the crawl in {folder}.")
     if what is None:
-        for name, text in _lines(found):
-            click.echo(f"{name:<9} {text}")
+        for name, text in (*_lines(found), *_contents(folder, found.pages)):
+            click.echo(f"{name:<9} {text}".rstrip())
     elif not found.pages:
         _say_there_is_nothing(f"{named.url} is known, but no page is stored; without --{what} you see why.")
     else:
@@ -70,6 +74,8 @@ def _say_there_is_nothing(sentence: str) -> NoReturn:
 def _print_content(folder: Path, page: PageRow, what: str) -> None:
     if what == "text":
         content = page.text.encode() + b"\n"
+    elif what == "links":
+        content = "".join(f"{plain(link)}\n" for link in links_of(folder, page)).encode()
     elif what == "html":
         content = read_body(archived(folder, page), page).encode("utf-8", "replace")
     else:
@@ -99,6 +105,24 @@ def _lines(found: Trace) -> Iterator[tuple[str, str]]:
         yield "", f"offset {page.warc_offset}, length {page.warc_length}, {page.payload_digest}"
     else:
         yield "archive", "none: stored without (--no-warc)"
+
+
+def _contents(folder: Path, pages: Sequence[PageRow]) -> Iterator[tuple[str, str]]:
+    """Yield the headers, how the text begins, and some links of the last of a URL's pages."""
+    if not pages:
+        return
+    page, head, links = pages[-1], ["-"], ["-"]
+    with suppress(GossamerError):  # no archive record, or none any more: --raw says which
+        head = head_of(archived(folder, page)).decode("latin-1").rstrip().splitlines()
+        links = links_of(folder, page) or ["none"]
+    yield from zip(["headers", *[""] * len(head)], map(plain, head), strict=False)
+    shown = page.text[:MAX_TEXT_CHARS].splitlines() or ["-"]
+    yield from zip(["text", *[""] * len(shown)], map(plain, shown), strict=False)
+    if len(page.text) > MAX_TEXT_CHARS:
+        yield "", "... --text prints all of it"
+    yield from zip(["links", *[""] * MAX_LINKS], map(plain, links[:MAX_LINKS]), strict=False)
+    if len(links) > MAX_LINKS:
+        yield "", f"... {len(links) - MAX_LINKS:,} more: --links prints all"
 
 
 def _state(found: Trace) -> str:
