@@ -67,14 +67,16 @@ def gather(
     file: Path | None,
     environment: Mapping[str, str],
     flags: Mapping[str, object],
+    spell: Callable[[str], str] | None = None,
 ) -> dict[str, Any]:
     """Return an instance of each section. A flag that is None or () was not given.
 
+    `spell` writes a setting as whoever gave the flags would; as on the command line if there is none.
     Every value is checked, also one that another overrides; the message says where a wrong one came from.
     """
     known = _declared(sections)
     values: dict[str, object] = {}
-    for source in (_from_file(file), _from_environment(environment), _from_flags(flags)):
+    for source in (_from_file(file), _from_environment(environment), _from_flags(flags, spell or _flag)):
         for key, value in source.given.items():
             if key not in known:
                 nearest = get_close_matches(key, known, n=1, cutoff=0)[0]
@@ -118,9 +120,9 @@ def _declared(sections: Mapping[str, type[Any]]) -> dict[str, _Setting]:
     return known
 
 
-def _from_flags(flags: Mapping[str, object]) -> _Source:
+def _from_flags(flags: Mapping[str, object], spell: Callable[[str], str]) -> _Source:
     given = {key: value for key, value in flags.items() if value is not None and value != ()}
-    return _Source(given=given, spell=_flag)
+    return _Source(given=given, spell=spell)
 
 
 def _from_environment(environment: Mapping[str, str]) -> _Source:

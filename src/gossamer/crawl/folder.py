@@ -17,7 +17,7 @@ from gossamer.errors import GossamerError
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 SETTINGS_FILE: Final = "crawl.toml"
 LOG_FILE: Final = "logs/gossamer.log"
@@ -44,9 +44,15 @@ def make_folder(folder: Path) -> None:
         raise GossamerError(f"{folder} cannot be the crawl's folder: {error.strerror}.") from None
 
 
-def gather_settings(file: Path | None, *, environment: Mapping[str, str], flags: Mapping[str, object]) -> Settings:
+def gather_settings(
+    file: Path | None,
+    *,
+    environment: Mapping[str, str],
+    flags: Mapping[str, object],
+    spell: Callable[[str], str] | None = None,
+) -> Settings:
     """Gather a crawl's settings. Paths become absolute: the next start may be typed in another folder."""
-    sections = gather(SECTIONS, file=file, environment=environment, flags=flags)
+    sections = gather(SECTIONS, file=file, environment=environment, flags=flags, spell=spell)
     for name, section in sections.items():
         paths = {field.name: getattr(section, field.name) for field in dataclasses.fields(section)}
         absolute = {key: path.absolute() for key, path in paths.items() if isinstance(path, Path)}
@@ -73,17 +79,27 @@ def read_settings(folder: Path) -> Settings:
 @contextmanager
 def open_log(folder: Path, level: str) -> Iterator[None]:
     """Let this process log to the crawl's file. All append to one file, which only the supervisor rotates."""
-    handler = WatchedFileHandler(folder / LOG_FILE, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     former = root.level
-    root.addHandler(handler)
     root.setLevel(level.upper())
+    try:
+        with lend_log(folder, level, root):
+            yield
+    finally:
+        root.setLevel(former)
+
+
+@contextmanager
+def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]:
+    """Let what a logger hears go to the crawl's file too; how much it hears is left as it is."""
+    handler = WatchedFileHandler(folder / LOG_FILE, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+    handler.setLevel(level.upper())
+    logger.addHandler(handler)
     try:
         yield
     finally:
-        root.setLevel(former)
-        root.removeHandler(handler)
+        logger.removeHandler(handler)
         handler.close()
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from gossamer.crawl.announce import announce, count, warnings
@@ -17,12 +18,14 @@ from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.errors import GossamerError
 from gossamer.fetch.authorities import authorities_file
 from gossamer.frontier import FrontierError
+from gossamer.parse.text import check_choice
 from gossamer.store.repair import repair
 from gossamer.supervisor import End, Ended, Progress, Supervisor
 from gossamer.supervisor.lock import hold_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from gossamer.crawl.seeding import Seeding
@@ -50,6 +53,27 @@ class Audience(Protocol):
 
 def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audience: Audience) -> Ended:
     """Begin or go on with the crawl in a folder, until it is over or stopped."""
+    log_to = open_log(folder, settings.crawl.log_level)
+    with open_crawl(folder, settings, sources, audience, log_to=log_to) as (frontier, lock):
+        workers = settings.crawl.workers or _cores()
+        for line in announce(settings, frontier.stats(), workers=workers, folder=folder):
+            audience.say(line)
+        return asyncio.run(_supervise(frontier, folder, settings, workers, lock, audience))
+
+
+@contextmanager
+def open_crawl(
+    folder: Path,
+    settings: Settings,
+    sources: Sequence[str | Path],
+    audience: Audience,
+    *,
+    log_to: AbstractContextManager[None],  # entered when the folder is ours
+) -> Iterator[tuple[Frontier, int]]:
+    """Take a folder, put it in order and bring the seeds in; inside, workers may begin.
+
+    Gives the frontier, and the lock's descriptor for worker processes to inherit.
+    """
     if not settings.crawl.email:
         raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
     seeds = Seeds(sources)
@@ -58,13 +82,14 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audie
             f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
         )
     exclusions = read_exclusions(settings.scope.exclude_file)
+    check_choice(settings.page.text)
     if not settings.fetch.insecure:
         with authorities_file(settings.fetch.ca_file):
             pass  # each worker makes its own; but what is wrong with the operator's is said before anything begins
     make_folder(folder)
     with (
         hold_folder(folder) as lock,
-        open_log(folder, settings.crawl.log_level),
+        log_to,
         open_frontier(folder) as frontier,
     ):
         for line in warnings(settings):
@@ -79,13 +104,9 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audie
             raise GossamerError(
                 f"{folder} cannot be written to ({error}): make room, or use another folder."
             ) from error
-        stats = frontier.stats()
-        if not stats.known:
+        if not frontier.stats().known:
             raise GossamerError("None of the seeds can be crawled: correct them, one domain or URL per line.")
-        workers = settings.crawl.workers or _cores()
-        for line in announce(settings, stats, workers=workers, folder=folder):
-            audience.say(line)
-        return asyncio.run(_supervise(frontier, folder, settings, workers, lock, audience))
+        yield frontier, lock
 
 
 def _resume(frontier: Frontier, settings: Settings) -> None:

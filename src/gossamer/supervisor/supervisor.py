@@ -56,6 +56,15 @@ class Ended:
     progress: Progress
 
 
+def end_of(drained: bool, stats: Stats, *, elapsed_s: float, max_duration_s: float | None) -> End | None:
+    """Tell whether a crawl is over by itself, and why."""
+    if drained:
+        return End.DRAINED
+    if stats.pages_left == 0 and not stats.sites_in_hand:
+        return End.PAGE_LIMIT
+    return End.DURATION if max_duration_s is not None and elapsed_s >= max_duration_s else None
+
+
 def label_of(pid: int) -> str:
     """Return the label under which a worker process joins the frontier: who sees it there can find the process."""
     return f"{socket.gethostname()}:{pid}"
@@ -244,12 +253,9 @@ class Supervisor:
             await asyncio.sleep(TICK_S)
             drained, stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
             self._show(self._look(stats))
-            if drained:
-                self.stop(End.DRAINED)
-            elif stats.pages_left == 0 and not stats.sites_in_hand:
-                self.stop(End.PAGE_LIMIT)
-            elif self._max_duration_s is not None and time.monotonic() - self._started_s >= self._max_duration_s:
-                self.stop(End.DURATION)
+            elapsed_s = time.monotonic() - self._started_s
+            if end := end_of(drained, stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):
+                self.stop(end)
 
     def _look(self, stats: Stats) -> Progress:
         now_s = time.monotonic()
