@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("frontier", "claimers", "seeding", "workbench", "store", "parse", "fetch", "simweb", "crawl", "pace", "memory")
+NAMES = (
+    *("frontier", "claimers", "seeding", "workbench", "store", "parse", "fetch", "simweb", "crawl", "pace", "memory"),
+    "query",
+)
 
 
 def main() -> None:
