@@ -18,9 +18,8 @@ import pytest
 from gossamer.cli import run
 from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.inspect.report import About, gather, render
-from gossamer.inspect.report.cards import time_names
 from gossamer.inspect.report.figures import ErrorFigures, Figures, Gaps, SiteFigures, Stretch, stretch_for
-from gossamer.inspect.report.plots import Bar, columns, nice_ticks, rows
+from gossamer.inspect.report.plots import Bar, columns, nice_ticks, rows, time_names
 from gossamer.records import Reason, RequestRow, Stats
 from gossamer.store.schemas import PAGES, REQUESTS
 from tests.inspect.crawls import BEGAN_AT, HTML, Crawl

@@ -84,6 +84,7 @@ def test_only_what_is_new_is_read_and_nothing_is_lost_when_a_journal_becomes_a_p
     assert tail.look(NOW_AT).busiest[0].requests == 4
     assert tail.look(NOW_AT).busiest[0].requests == 4
     assert sum(read) == 4
+    assert not tail._journals  # nothing is held open that has gone
 
 
 def test_whoever_comes_later_finds_what_became_a_part_just_before(tmp_path: Path) -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Final
 
+from gossamer.inspect.report.card import card
 from gossamer.inspect.report.figures import MAX_DEPTH, Gaps
-from gossamer.inspect.report.plots import NARROW, WIDE, Bar, area, columns, rows
+from gossamer.inspect.report.plots import NARROW, WIDE, Bar, area, columns, rows, time_names
 from gossamer.inspect.wording import moment, plain, size, span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gossamer.inspect.report.figures import Figures
     from gossamer.records import Stats
 
-DAY_S: Final = 86_400
 SITE_LETTERS: Final = 24
 MAX_ERROR_BARS: Final = 10
 _STATUS_KINDS: Final = {2: "", 3: "quiet", 4: "warn", 5: "bad"}
@@ -82,25 +81,6 @@ def _throughput(figures: Figures) -> str:
         table,
         kind="whole",
     )
-
-
-def time_names(began_at: float, length_s: float, *, at_most: int) -> list[tuple[float, str]]:
-    """Return places on a time axis, from 0 to 1, with round times."""
-    steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY_S)
-    step_s = next((step for step in steps if length_s / step <= at_most), None)
-    if step_s is None:
-        step_s = DAY_S * int(-(-length_s // (DAY_S * at_most)))
-    form = "%Y-%m-%d" if step_s >= DAY_S else "%H:%M" if step_s >= 60 else "%H:%M:%S"
-    form = "%d %b %H:%M" if step_s < DAY_S <= length_s else form
-    first_at = -(-began_at // step_s) * step_s
-    places = []
-    at = first_at
-    while at <= began_at + length_s:
-        place = (at - began_at) / length_s
-        if 0.02 <= place <= 0.97:  # else the name would stick out
-            places.append((place, f"{datetime.fromtimestamp(at, UTC):{form}}"))
-        at += step_s
-    return places
 
 
 # ---------------------------------------------------------------------- what became of it
@@ -305,34 +285,3 @@ def _errors(figures: Figures) -> str:
         kind="whole errors",
         is_split=True,
     )
-
-
-# ---------------------------------------------------------------------- a card
-
-
-def card(
-    title: str,
-    said: str,
-    plot: str,
-    heading: Sequence[str],
-    table: Iterable[Sequence[str]],
-    *,
-    kind: str = "",
-    is_markup: bool = False,
-    is_split: bool = False,
-) -> str:
-    """Return a plot with its caption, and its figures as a table to unfold.
-
-    `is_markup`: what is said is HTML already. `is_split`: there is so much in the table that it stands beside the plot.
-    """
-    lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in table)
-    names = "".join(f'<th scope="col">{escape(name)}</th>' for name in heading)
-    unfolds = (
-        f'<details{" open" if is_split else ""}><summary>As a table</summary><div class="scroll" tabindex="0"><table>'
-        f"<thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table></div></details>"
-        if lines
-        else ""
-    )
-    caption = f"<figcaption><h2>{escape(title)}</h2><p>{said if is_markup else escape(said)}</p></figcaption>"
-    body = f'<div class="split"><div>{plot}</div>{unfolds}</div>' if is_split else plot + unfolds
-    return f'<figure class="{kind}">{caption}{body}</figure>'

@@ -106,6 +106,7 @@ def gather(folders: Sequence[Path], *, delay_s: float) -> Figures:
         if totals["requests"]:
             totals |= _time(tables, totals["began_us"], totals["ended_us"])
         began_us, ended_us = totals.pop("began_us"), totals.pop("ended_us")
+        top_sites, gaps = _sites(tables, delay_s)
         return Figures(
             **totals,
             began_at=(began_us or 0) / 1e6,
@@ -116,8 +117,8 @@ def gather(folders: Sequence[Path], *, delay_s: float) -> Figures:
             size_quantiles=_quantiles(tables),
             depths=_pairs(tables, _DEPTHS),
             languages=_pairs(tables, _LANGUAGES),
-            top_sites=tuple(SiteFigures(**row) for row in _rows(tables, _TOP_SITES)),
-            gaps=_gaps(tables, delay_s),
+            top_sites=top_sites,
+            gaps=gaps,
             errors=tuple(
                 ErrorFigures(**row | {"examples": tuple(row["examples"])}) for row in _rows(tables, _ERRORS)
             ),
@@ -159,10 +160,25 @@ _LANGUAGES: Final = f"""
 select lower(split_part(replace(trim(lang), '_', '-'), '-', 1)) as language, count(*) as pages from pages
 group by language order by pages desc, language limit {TOP_LANGUAGES}
 """  # noqa: S608
-_TOP_SITES: Final = f"""
-select site, pages, requests, errors, bytes, coalesce(mean_request_s, 0) as mean_request_s, min_gap_s from sites
-order by pages desc, bytes desc, site limit {TOP_SITES}
-"""  # noqa: S608
+# A clock that was set back makes gaps of less than nothing.
+_SITES: Final = """
+with found as materialized (select * from sites),
+gaps as (select *, greatest(0, min_gap_s + {slack_s}) as gap_s from found where min_gap_s is not null),
+top as (select * from found order by pages desc, bytes desc, site limit {top})
+select [{sites}] as sites, count(*) filter (gap_s < {delay_s}) as sooner,
+    arg_min(struct_pack(site := site, gap_s := min_gap_s), min_gap_s, {examples})
+        filter (gap_s < {delay_s}) as soonest,
+    (
+        select list(
+            struct_pack(
+                site := site, pages := pages, requests := requests, errors := errors, bytes := bytes,
+                mean_request_s := coalesce(mean_request_s, 0), min_gap_s := min_gap_s
+            )
+            order by pages desc, bytes desc, site
+        ) from top
+    ) as top_sites
+from gaps
+"""
 # That there is no robots.txt is no error. The same site fails in many ways: its URLs are counted, not its sites.
 _ERRORS: Final = f"""
 select case when reason <> '' then reason else 'HTTP ' || status end as what, count(*) as requests,
@@ -206,30 +222,27 @@ def _quantiles(tables: Database) -> tuple[float, float, float]:
     return (row["half"] or 0.0, row["most"] or 0.0, row["largest"] or 0.0)
 
 
-def _gaps(tables: Database, delay_s: float) -> Gaps | None:
+def _sites(tables: Database, delay_s: float) -> tuple[tuple[SiteFigures, ...], Gaps | None]:
+    """Return the sites with the most pages, and the shortest gaps of all.
+
+    One question, since it is costly: to answer it, every request is put in order.
+    """
     edges_s = tuple(edge * delay_s for edge in _GAPS_IN_DELAYS) if delay_s else _GAPS_S
-    counted = ", ".join(
-        f"count(*) filter (gap_s >= {low_s}{f' and gap_s < {high_s}' if high_s is not None else ''}) as at_{number}"
-        for number, (low_s, high_s) in enumerate(zip(edges_s, (*edges_s[1:], None), strict=True))
+    sites = ", ".join(
+        f"count(*) filter (gap_s >= {low_s}{f' and gap_s < {high_s}' if high_s is not None else ''})"
+        for low_s, high_s in zip(edges_s, (*edges_s[1:], None), strict=True)
     )
-    # A clock that was set back makes gaps of less than nothing.
-    gaps = (
-        f"select site, greatest(0, min_gap_s + {CLOCK_SLACK_S}) as gap_s, min_gap_s from sites "  # noqa: S608
-        "where min_gap_s is not null"
+    row = _one(
+        tables, _SITES.format(sites=sites, delay_s=delay_s, slack_s=CLOCK_SLACK_S, top=TOP_SITES, examples=EXAMPLES)
     )
-    row = _one(tables, f"select {counted} from ({gaps})")  # noqa: S608
-    if not any(row.values()):
-        return None
-    sooner = f"from ({gaps}) where gap_s < {delay_s}"
-    return Gaps(
+    gaps = Gaps(
         edges_s=edges_s,
-        sites=tuple(row.values()),
-        sooner=_one(tables, f"select count(*) as sites {sooner}")["sites"],
-        soonest=tuple(
-            (found["site"], found["min_gap_s"])
-            for found in _rows(tables, f"select site, min_gap_s {sooner} order by min_gap_s, site limit {EXAMPLES}")
-        ),
+        sites=tuple(row["sites"]),
+        sooner=row["sooner"],
+        soonest=tuple((found["site"], found["gap_s"]) for found in row["soonest"] or ()),
     )
+    top = tuple(SiteFigures(**found) for found in row["top_sites"] or ())
+    return top, gaps if any(gaps.sites) else None
 
 
 def _rows(tables: Database, sql: str) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 NARROW: Final = 360  # units: a phone's width
 WIDE: Final = 1_120
+DAY_S: Final = 86_400
 _ROW: Final = 22  # units from one row to the next
 _LETTER: Final = 6.0  # units that a letter takes, about
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 8, 10, 24  # margins of a plot with axes
@@ -129,6 +131,25 @@ def nice_ticks(most: float) -> list[float]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.999)
     return [number * step for number in range(math.ceil(most / step * 0.999) + 1)]
+
+
+def time_names(began_at: float, length_s: float, *, at_most: int) -> list[tuple[float, str]]:
+    """Return places on a time axis, from 0 to 1, with round times."""
+    steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY_S)
+    step_s = next((step for step in steps if length_s / step <= at_most), None)
+    if step_s is None:
+        step_s = DAY_S * int(-(-length_s // (DAY_S * at_most)))
+    form = "%Y-%m-%d" if step_s >= DAY_S else "%H:%M" if step_s >= 60 else "%H:%M:%S"
+    form = "%d %b %H:%M" if step_s < DAY_S <= length_s else form
+    first_at = -(-began_at // step_s) * step_s
+    places = []
+    at = first_at
+    while at <= began_at + length_s:
+        place = (at - began_at) / length_s
+        if 0.02 <= place <= 0.97:  # else the name would stick out
+            places.append((place, f"{datetime.fromtimestamp(at, UTC):{form}}"))
+        at += step_s
+    return places
 
 
 def shorten(text: str, letters: int) -> str:
