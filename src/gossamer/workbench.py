@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gossamer.records import Claim, HostState, QueuedUrl
 
 RATE_WINDOW_S: Final = 5.0  # the turn rate is that of about the last so many seconds
-STOCK_S: Final = 2.0  # ask for more when less than so many seconds' worth of turns is due
+STOCK_S: Final = 1.0  # ask for more when less than so many seconds' worth of turns is due
 LEAST_STOCK_SITES: Final = 100  # also when there was nothing to do yet
 RECENT_CLAIMS: Final = 50  # what the next claim will bring is guessed from about the last so many
 MAX_STALE: Final = 1_000  # dead entries in the heaps, unless they are outnumbered
@@ -27,7 +27,7 @@ class WorkbenchSettings:
     """How much a worker takes in hand."""
 
     max_sites_in_hand: int = field(default=10_000, metadata={"help": "sites that one worker holds", "minimum": 1})
-    max_urls_in_hand: int = field(default=100_000, metadata={"help": "URLs that one worker holds", "minimum": 1})
+    max_urls_in_hand: int = field(default=50_000, metadata={"help": "URLs that one worker holds", "minimum": 1})
     max_in_hand_bytes: int = field(
         default=64_000_000, metadata={"help": "text of URLs and robots rules that one worker holds", "minimum": 1}
     )

@@ -86,7 +86,9 @@ class Desk:
     @property
     def may_start(self) -> bool:
         """Whether new turns may begin."""
-        return not self.trouble and not self._stopping and self.state is CrawlState.RUNNING
+        if self.trouble or self._stopping or self.ledger.is_overfull:
+            return False
+        return self.state is CrawlState.RUNNING
 
     def stop_claiming(self) -> None:
         """Take nothing more in hand; reports still go out."""

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from gossamer.records import HostState, Link, Outcome
 
-FULL_LINKS = 5_000  # a larger batch would hold the frontier for too long: report at once
+# A larger batch would hold the frontier for too long: report at once.
+FULL_LINKS = 5_000
+FULL_OUTCOMES = 500
+OVERFULL = 4  # so many times more: the frontier cannot keep up, and nothing new should begin
 
 
 @dataclass(slots=True)
@@ -40,6 +43,7 @@ class Page:
     def __init__(self) -> None:
         self.is_handed_in = False
         self.links: list[Link] = []
+        self.outcomes = 0
         self.reports: dict[tuple[str, int], _Report] = {}
         self.committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -75,6 +79,12 @@ class Ledger:
         self._page = Page()
         self.full = asyncio.Event()  # set: do not wait for the next batch
 
+    @property
+    def is_overfull(self) -> bool:
+        """Whether more has happened than the frontier can take in."""
+        page = self._page
+        return page.outcomes >= OVERFULL * FULL_OUTCOMES or len(page.links) >= OVERFULL * FULL_LINKS
+
     def note_links(self, links: Sequence[Link]) -> None:
         """Note links that were found."""
         self._page.links += links
@@ -84,13 +94,16 @@ class Ledger:
     def note_outcome(self, site: str, epoch: int, url_hash: bytes, outcome: Outcome) -> None:
         """Note what became of a URL."""
         self._report(site, epoch).outcomes.append((url_hash, outcome))
+        self._page.outcomes += 1
+        if self._page.outcomes == FULL_OUTCOMES:
+            self.full.set()
 
     def note_host(self, site: str, epoch: int, state: HostState, *, own_delay_s: float) -> asyncio.Future[None]:
         """Note what a host's robots.txt said, and the delay its site has by that; the future tells when it is kept."""
         report = self._report(site, epoch)
         report.hosts.append(state)
         report.own_delay_s = own_delay_s
-        return self._page.committed
+        return asyncio.shield(self._page.committed)  # one who is cancelled waiting must not spoil it for the others
 
     def note_release(self, site: str, epoch: int, *, due_s: float, own_delay_s: float, failures: int) -> None:
         """Note that a site is given back; its next turn may begin at `due_s`."""
