@@ -26,7 +26,9 @@ from gossamer.page_process.frames import LENGTH_BYTES, pack_page, unpack_page
 from gossamer.page_process.process import PAGES_IN_PIPE, PageProcess
 from gossamer.page_process.settings import PageSettings
 from gossamer.parse.page import Content, read_page
-from gossamer.records import Fetched, ParsedPage, ParseFailed, Reason, Truncation
+from gossamer.parse.simhash import simhash
+from gossamer.parse.text import MAX_SLOW_CHARS
+from gossamer.records import Anchor, Fetched, ParsedPage, ParseFailed, Reason, Truncation
 from tests.parse.pages import answer
 
 if TYPE_CHECKING:
@@ -176,6 +178,36 @@ async def test_of_a_noindex_page_only_its_links_come_back() -> None:
     assert [link.url for link in found.links] == ["https://example.org/x"]
     assert isinstance(named, ParsedPage)
     assert named.noindex
+
+
+@on_a_loop
+async def test_the_process_looks_for_what_the_settings_ask_for() -> None:
+    fetched = answer(f"<article><h1>Title</h1>{PARAGRAPHS}<a rel=nofollow href=/x>more</a></article>")
+    async with PageProcess(PageSettings(text="best", markdown=True, links=True), agent="gossamer") as pages:
+        found = await pages.read(fetched, archive=True)
+        secret = await pages.read(answer("<meta name=robots content=noindex><a href=/x>more</a>"), archive=True)
+    assert isinstance(found, ParsedPage)
+    assert found.text.startswith("# Title\n\nA paragraph")
+    assert found.simhash == simhash(found.text)
+    assert found.anchors == [Anchor("https://example.org/x", "more", "nofollow")]
+    assert isinstance(secret, ParsedPage)
+    assert (secret.simhash, secret.anchors) == (0, [])
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        found = await pages.read(fetched, archive=True)
+    assert isinstance(found, ParsedPage)
+    assert found.text.startswith("Title\n\nA paragraph")
+    assert found.anchors == []
+
+
+@on_a_loop
+async def test_the_slow_ones_read_the_largest_page_they_are_given_within_the_deadline() -> None:
+    source = f"<article><h1>Title</h1>{PARAGRAPHS}</article>" * 2_000
+    fetched = answer(source[:MAX_SLOW_CHARS])
+    for text in ("balanced", "best"):
+        async with PageProcess(PageSettings(text=text), agent="gossamer") as pages:
+            found = await pages.read(fetched, archive=False)
+        assert isinstance(found, ParsedPage), found
+        assert "A paragraph" in found.text
 
 
 @on_a_loop

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gossamer.parse.page import Content, read_page
-from gossamer.records import Fetched, ParseFailed
+from gossamer.records import Anchor, Fetched, ParseFailed
 
 URL = "https://example.org/dir/page.html"
 CAP = 8 << 20
@@ -44,3 +44,10 @@ def read(
 def links(body: bytes | str, content_type: str | None = "text/html", *, url: str = URL) -> list[str]:
     """The URLs that a page leads to."""
     return [link.url for link in read(body, content_type, url=url).links]
+
+
+def anchors(body: bytes | str, content_type: str | None = "text/html") -> list[Anchor]:
+    """The links of a page with what is written on them."""
+    found = read_page(answer(body, content_type), agent="Gossamer", max_bytes=CAP, anchors=True)
+    assert not isinstance(found, ParseFailed), found
+    return found.anchors

@@ -6,9 +6,10 @@ from html import escape
 
 import pytest
 
-from gossamer.parse.links import MAX_LINKS, MAX_REFRESH_S
+from gossamer.parse.links import MAX_ANCHOR_CHARS, MAX_ANCHORS, MAX_LINKS, MAX_REFRESH_S
+from gossamer.records import Anchor
 from gossamer.urls import identify
-from tests.parse.pages import URL, links, read
+from tests.parse.pages import URL, anchors, links, read
 
 SITE = "https://example.org"
 
@@ -222,3 +223,50 @@ def test_a_query_is_sent_in_the_charset_of_its_page(charset: str, href: str, fou
     reference = "".join(char if char.isascii() else f"&#{ord(char)};" for char in href)
     body = f"<a href='{reference}'>".encode("utf-16le" if charset == "utf-16le" else "ascii")
     assert links(body, f"text/html; charset={charset}") == [SITE + found]
+
+
+def test_anchors_are_looked_for_only_if_asked_for() -> None:
+    assert read("<a href=a>A</a>").anchors == []
+    assert anchors("<a href=a>A</a>") == [Anchor(f"{SITE}/dir/a", "A", "")]
+
+
+def test_an_anchor_has_what_is_written_on_it_and_its_rel_as_written() -> None:
+    assert anchors(
+        '<a href="a#x" rel=" NoFollow  ugc ">\n One <b>two</b>\t<i>three</i> </a>'
+        '<map><area href=/b rel=next alt=B></map><a href="//Other.test"><img src=x></a>'
+    ) == [
+        Anchor(f"{SITE}/dir/a", "One two three", "NoFollow ugc"),
+        Anchor(f"{SITE}/b", "", "next"),
+        Anchor("https://other.test/", "", ""),
+    ]
+
+
+def test_anchors_lead_where_links_do() -> None:
+    body = '<base href=/new/><a href=a>1</a><a href="mailto:x@y.z">2</a><a href="#top">3</a><a href="http://">4</a>'
+    assert [anchor.url for anchor in anchors(body)] == [f"{SITE}/new/a", f"{SITE}/new/"] == links(body)
+    assert anchors('<a href="#top">3</a>') == []
+    in_german = '<a href="?q=ä">x</a>'.encode("latin-1")
+    assert anchors(in_german, "text/html; charset=latin1")[0].url == f"{SITE}/dir/page.html?q=%E4"
+
+
+def test_an_anchor_that_is_repeated_is_one_and_another_text_makes_another() -> None:
+    found = anchors("<a href=a>A</a><a href=./a>A</a><a href=a>again</a><a href=a rel=me>A</a>")
+    assert [(anchor.text, anchor.rel) for anchor in found] == [("A", ""), ("again", ""), ("A", "me")]
+
+
+def test_links_of_a_page_that_says_nofollow_are_not_followed_but_are_anchors() -> None:
+    body = "<meta name=robots content=nofollow><a href=a>A</a>"
+    assert links(body) == []
+    assert len(anchors(body)) == 1
+
+
+def test_anchors_are_bounded_in_number_and_length() -> None:
+    (anchor,) = anchors(f"<a href=a rel='{'r' * 999}'>{'word ' * 999}</a>")
+    assert MAX_ANCHOR_CHARS - 5 <= len(anchor.text) <= MAX_ANCHOR_CHARS == len(anchor.rel)
+    assert not anchor.text.endswith(" ")
+    many = "".join(f"<a href=/{number}>x</a>" for number in range(MAX_ANCHORS + 10))
+    assert len(anchors(many)) == MAX_ANCHORS
+
+
+def test_what_is_no_document_has_no_anchors() -> None:
+    assert anchors("<a href=a>A</a>", "text/plain") == []

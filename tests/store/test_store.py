@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gossamer.records import LinkRow
 from gossamer.store import files
 from gossamer.store.checking import Flaw, check
 from gossamer.store.names import index_of, open_index_of
-from gossamer.store.reading import pages, read_record, requests, sources
+from gossamer.store.reading import links, pages, read_record, requests, sources
 from gossamer.store.repair import repair
 from gossamer.store.scanning import scan
 from gossamer.store.schemas import PAGES
@@ -129,6 +130,21 @@ def test_an_answer_that_is_no_page_has_a_record_and_no_row(tmp_path: Path) -> No
         assert not store.archives
         assert store.keep_answer(row, encoded.archive, encoded.response_offset) == row
     assert not list((tmp_path / "none" / "warc").iterdir())
+
+
+def test_links_are_a_table_of_their_own(tmp_path: Path) -> None:
+    rows = [LinkRow(bytes(16), 1_767_225_600.25, f"https://a.test/{number}", "möre", "nofollow") for number in range(9)]
+    with new_store(tmp_path) as store:
+        store.keep_links([])
+        store.keep_links(rows[:4])
+        assert store.waiting_bytes > 0
+        store.sync()
+        assert store.waiting_bytes == 0
+        assert list(links(tmp_path)) == rows[:4]
+        store.keep_links(rows[4:])
+    assert list(links(tmp_path)) == rows
+    assert len(list((tmp_path / "links").glob("*.parquet"))) == 1
+    assert (check(tmp_path).links, check(tmp_path).problems) == (9, [])
 
 
 def test_the_same_page_twice_has_two_rows_and_two_records(tmp_path: Path) -> None:

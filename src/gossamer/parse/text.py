@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Choice = Literal["fast", "balanced", "best"]
 FindText = Callable[["Document", str], str]  # of a document and its source
 
-# A larger page would take the slow ones a second and more, which is all that reading a page may take.
-MAX_SLOW_CHARS: Final = 1_500_000
+# trafilatura takes half a second for such a page; one second is all that reading a page may take.
+MAX_SLOW_CHARS: Final = 500_000
 
 _LIBRARIES: Final = {"balanced": "resiliparse", "best": "trafilatura"}
 _PADDING: Final = re.compile(" {3,}")

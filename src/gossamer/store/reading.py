@@ -80,7 +80,7 @@ def pages(folders: Folders) -> Iterator[PageRow]:
     """Yield every row of `pages`: a page that was fetched more than once comes more than once."""
     for source in sources(folders, PAGES):
         for batch in source.batches():
-            yield from _page_rows(batch)
+            yield from page_rows(batch)
 
 
 def requests(folders: Folders) -> Iterator[RequestRow]:
@@ -196,13 +196,14 @@ def _pick(source: Source, numbers: Sequence[int]) -> Iterator[PageRow]:
         while done < len(numbers) and numbers[done] < start + batch.num_rows:
             done += 1
         if done > first:
-            yield from _page_rows(batch.take(pa.array([number - start for number in numbers[first:done]])))
+            yield from page_rows(batch.take(pa.array([number - start for number in numbers[first:done]])))
         if done == len(numbers):
             return
         start += batch.num_rows
 
 
-def _page_rows(batch: pa.RecordBatch) -> Iterator[PageRow]:
+def page_rows(batch: pa.RecordBatch) -> Iterator[PageRow]:
+    """Yield the rows of a batch that has all columns of `pages`, in their order."""
     return map(PageRow._make, zip(*_columns(batch), strict=True))
 
 

@@ -48,12 +48,15 @@ class Table:
 
 
 def _nothing(type_: pa.DataType, rows: int) -> pa.Array:
+    empty: object = 0
     if pa.types.is_string(type_):
-        empty: object = ""
+        empty = ""
+    elif pa.types.is_boolean(type_):
+        empty = False
     elif pa.types.is_fixed_size_binary(type_):
         empty = bytes(type_.byte_width)
-    else:
-        empty = b"" if pa.types.is_binary(type_) else 0
+    elif pa.types.is_binary(type_):
+        empty = b""
     return pa.repeat(pa.scalar(empty, type_), rows)
 
 
