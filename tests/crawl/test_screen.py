@@ -45,7 +45,8 @@ EVERYTHING = (
     "Gossamer crawl-data", "running, 0:01:23", "1,234 98.2/s", "12.3 MB 1.5 MB/s",
     "sites 80 in hand, 15 busy, 2 due, 133 waiting; 200 known", "queue 4,321 of 9,000 URLs; 14 in flight",
     "time left about 12 min until the queue is empty, at this rate", "246.0 MB memory",
-    "disk 1.2 GB used, 45.6 GB free", "lag 3 ms, worst 45", "page 1,234 30.3%", "robots_disallowed 59", "http_error 7", "4711", "3 ms 123 MB",
+    "disk 1.2 GB used, 45.6 GB free", "lag 3 ms, worst 45", "page 1,234 30.3%",
+    "robots_disallowed 59", "http_error 7", "4711", "3 ms 123 MB",
     "busiest in 5 min", "site-0.test 30 100.0 kB", "slowest", "site-29.test 87.00 s", "q leaves",
 )  # fmt: skip
 

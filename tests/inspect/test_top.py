@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.cli import run
+from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.inspect import recent
 from gossamer.inspect.recent import Tail
 from gossamer.records import RequestRow
@@ -155,6 +156,13 @@ def test_one_screen_is_printed_where_there_is_no_terminal(running: Path, capsys:
         for part in ("running, 1:01:0", "2 of 17 URLs; 2 in flight", "w4711 1,234 2 45 ms 98 MB", "http_error 3"):
             assert part in text
         assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_the_time_limit_is_known_from_the_settings(running: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = {"email": "you@example.org", "max_duration": "2h"}
+    write_settings(running, gather_settings(None, environment={}, flags=flags))
+    assert run(["top", "--data-dir", str(running)]) == 0
+    assert "about 59 min until the time limit" in capsys.readouterr().out
 
 
 def test_without_a_crawl_there_is_one_sentence(

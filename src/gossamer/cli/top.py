@@ -15,6 +15,7 @@ import click
 
 from gossamer.cli.data_dir import data_dir_option
 from gossamer.crawl.engines import open_existing
+from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.running import find_running
 from gossamer.supervisor.progress import RATE_WINDOW_S, Member, Progress, Tally, foresee
@@ -75,6 +76,8 @@ class _Watcher:
         self._folder = folder
         self._watch = Watch(folder, hint=HINT)
         self._tally = Tally()
+        has_settings = (folder / SETTINGS_FILE).exists()
+        self._max_duration_s = read_settings(folder).crawl.max_duration_s if has_settings else None
 
     def is_over(self) -> bool:
         """Tell whether nothing is left to watch."""
@@ -90,12 +93,13 @@ class _Watcher:
 
     def _progress(self, lately: Lately) -> Progress:
         running = find_running(self._folder)
+        elapsed_s = time.time() - running.started_at if running and running.started_at else 0.0
         stats = self._frontier.stats()
         living = [worker for worker in self._frontier.workers() if not worker.gone]
         figures = self._tally.total(worker.figures for worker in living)
         pages_per_s, bytes_per_s = lately.rates(RATE_WINDOW_S)
         return Progress(
-            elapsed_s=time.time() - running.started_at if running and running.started_at else 0.0,
+            elapsed_s=elapsed_s,
             figures=figures,
             pages_per_s=pages_per_s,
             bytes_per_s=bytes_per_s,
@@ -108,7 +112,7 @@ class _Watcher:
                 stats,
                 pages_per_s=pages_per_s,
                 drain_per_s=self._tally.drain(time.monotonic(), stats.queued),
-                time_left_s=None,
+                time_left_s=None if self._max_duration_s is None else self._max_duration_s - elapsed_s,
             ),
         )
 
