@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.records import PageRow, RequestRow, SiteState, UrlState
+    from gossamer.store.reading import Folders
     from gossamer.store.scanning import Record
     from gossamer.urls import Url
 
@@ -56,7 +57,7 @@ def trace(frontier: Frontier, folder: Path, url: Url) -> Trace:
     )
 
 
-def archived(folder: Path, page: PageRow) -> Record:
+def archived(folder: Folders, page: PageRow) -> Record:
     """Return the archive record of a stored page."""
     if not page.warc_file:
         raise GossamerError(f"{page.url} was stored without an archive record (--no-warc); --text prints its text")
@@ -103,8 +104,12 @@ def head_of(record: Record) -> bytes:
 
 def read_body(record: Record, page: PageRow) -> str:
     """Return the text of an archived body, inflated and decoded as the crawl did it."""
-    body = record.payload
-    head = read_head(head_of(record))
+    return decode_body(head_of(record), record.payload, page)
+
+
+def decode_body(raw_head: bytes, body: bytes, page: PageRow) -> str:
+    """Return the text of a body as sent, inflated and decoded as the crawl did it."""
+    head = read_head(raw_head)
     inflated = inflate(body, head.encodings, max_bytes=page.body_bytes)
     if not isinstance(inflated, Inflated):
         raise GossamerError(f"the body of {page.url} cannot be inflated ({inflated.detail}); --raw prints it as it is")

@@ -116,6 +116,8 @@ def _explain(folder: Path) -> str:
             f"A crawl (pid {supervisor}) is running in {folder}: "
             f"stop it with `gossamer stop --data-dir {folder}`, or choose another folder with --data-dir."
         )
+    if not found and supervisor == os.getpid():
+        return f"This program is crawling in {folder} already: end that crawl first, or choose another folder."
     if not found:
         return f"A crawl (pid {supervisor}) still holds {folder}: end it with `kill {supervisor}`."
     named = " and ".join(f"a process ({holder})" for holder in found)

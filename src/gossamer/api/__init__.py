@@ -1,0 +1,14 @@
+"""Gossamer for programs: a crawl as a loop over its pages, and what a crawl has stored.
+
+What belongs here: what a program meets as `gossamer.Crawl` and `gossamer.open`. What does not: anything that the
+command line needs too.
+"""
+
+from gossamer.api.crawl import Crawl
+from gossamer.api.page import Page
+from gossamer.api.reading import StoredCrawl, open  # noqa: A004
+from gossamer.errors import GossamerError
+from gossamer.records import Link
+from gossamer.supervisor import End
+
+__all__ = ["Crawl", "End", "GossamerError", "Link", "Page", "StoredCrawl", "open"]

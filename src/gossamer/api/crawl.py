@@ -1,0 +1,275 @@
+"""A crawl that a program runs itself: one worker on its event loop, and a loop over the pages as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from dataclasses import replace
+from inspect import isawaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self, TypeVar
+
+from gossamer.api.handover import Handover
+from gossamer.api.loop_thread import LoopThread
+from gossamer.api.page import fetched_page
+from gossamer.crawl.compose import open_worker
+from gossamer.crawl.engines import open_frontier
+from gossamer.crawl.folder import SETTINGS_FILE, gather_settings, lend_log, rotate_log
+from gossamer.crawl.start import open_crawl
+from gossamer.errors import GossamerError
+from gossamer.frontier import FrontierError
+from gossamer.frontier.clock import boot_seconds
+from gossamer.supervisor import End
+from gossamer.supervisor.supervisor import end_of, label_of, name_of
+from gossamer.worker import Hooks
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+
+    from gossamer.api.page import Page
+    from gossamer.crawl.seeding import Seeding
+    from gossamer.crawl.settings import Settings
+    from gossamer.frontier import Frontier
+    from gossamer.records import Fetched, Link, PageRow
+    from gossamer.supervisor import Progress
+
+    Setting = str | int | float | Path | Sequence[str] | None
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+IN_FLIGHT: Final = 100  # unless the program says otherwise: so many pages are under way or wait for its loop, at most
+LOOK_EVERY_S: Final = 0.25  # whether it is over
+
+
+class Crawl:
+    """A crawl in a folder, begun or gone on with when the block is entered, stopped when it is left.
+
+        async with Crawl(["example.org"], email="you@example.org", delay=1) as crawl:
+            async for page in crawl:
+                print(page.url, page.title, len(page.text))
+
+    `with` and `for` do the same in a program that has no event loop. `settings` are those of crawl.toml, by name. A
+    page is done when the loop asks for the next one, or leaves the block without an exception; what the loop did not
+    get comes again at the next start.
+    """
+
+    def __init__(
+        self,
+        seeds: str | Path | Iterable[str | Path] = (),
+        *,
+        data_dir: str | Path = "crawl-data",
+        should_visit: Callable[[str], bool] | None = None,
+        rank: Callable[[Link], int] | None = None,
+        on_page: Callable[[Page], object] | None = None,
+        **settings: Setting,
+    ) -> None:
+        """Read the settings; nothing else happens before the block is entered."""
+        self._seeds = [seeds] if isinstance(seeds, str | Path) else list(seeds)
+        self._folder = Path(data_dir)
+        self._settings, self._local = _gather(self._folder, settings)
+        self._hooks = Hooks(should_visit=should_visit, rank=rank, on_page=self._deliver)
+        self._on_page = on_page
+        self._end: End | None = None
+        self._entered = False
+        self._thread: LoopThread | None = None
+
+    @property
+    def end(self) -> End | None:
+        """Why it ended; None while it goes on."""
+        return self._end
+
+    @property
+    def hook_errors(self) -> int:
+        """How often a hook raised; logs/gossamer.log in the crawl's folder says where."""
+        return self._hooks.errors
+
+    # ------------------------------------------------------------------ with an event loop
+
+    async def __aenter__(self) -> Self:
+        if self._entered:
+            raise GossamerError("A Crawl is used once: make another one, which goes on where this one ended.")
+        self._entered = True
+        self._handover = Handover()
+        async with AsyncExitStack() as stack:
+            thread = ThreadPoolExecutor(1, thread_name_prefix="gossamer")
+            loop = asyncio.get_running_loop()
+            frontier, own_frontier, name = await _finish(loop.run_in_executor(thread, self._open, stack))
+            stack.callback(thread.shutdown)  # before what it may still be reading closes
+            worker, _ = await stack.enter_async_context(
+                open_worker(
+                    frontier=own_frontier,
+                    folder=self._folder,
+                    name=name,
+                    label=label_of(os.getpid()),
+                    settings=self._local,
+                    clock=boot_seconds,
+                    hooks=self._hooks,
+                )
+            )
+            self._worker = worker
+            self._stack = stack.pop_all()
+        self._work = asyncio.create_task(self._run(frontier, thread))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop in good order, which takes seconds at most; what is under way is finished, but for unread pages."""
+        self._handover.close(read=kind is None)
+        self._worker.stop()
+        try:
+            await _finish(self._work)
+        except Exception:
+            if kind is None:  # else the program's own exception says more
+                raise
+            log.exception("The crawl failed while it was stopped.")
+        finally:
+            await self._stack.aclose()
+
+    async def __aiter__(self) -> AsyncIterator[Page]:
+        """Yield pages as they come, until the crawl is over."""
+        if not self._entered:
+            raise GossamerError("A Crawl runs in a block: write `with Crawl(...) as crawl:` around the loop.")
+        async for page in self._handover.pages():
+            yield page
+        await asyncio.shield(self._work)  # everything is on the disk then; and if it failed, it says so here
+
+    # ------------------------------------------------------------------ without
+
+    def __enter__(self) -> Self:
+        self._thread = LoopThread()
+        try:
+            return self._thread.run(self.__aenter__())
+        except BaseException:
+            self._thread.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._thread is not None
+        self._thread.run(self.__aexit__(kind, error, trace))
+        self._thread.close()
+
+    def __iter__(self) -> Iterator[Page]:
+        """Yield pages as they come, until the crawl is over."""
+        if self._thread is None:
+            raise GossamerError("A Crawl runs in a block: write `with Crawl(...) as crawl:` around the loop.")
+        pages = self.__aiter__()
+        while (page := self._thread.run(_next(pages))) is not None:
+            yield page
+
+    # ------------------------------------------------------------------ what happens inside
+
+    def _open(self, stack: AsyncExitStack) -> tuple[Frontier, Frontier, str]:
+        """Take the folder and join the crawl; return the frontier to watch, the worker's own, and its name."""
+        level = self._settings.crawl.log_level
+        frontier, _ = stack.enter_context(
+            open_crawl(self._folder, self._settings, self._seeds, _Log(), log_to=_log_to(self._folder, level))
+        )
+        own_frontier = stack.enter_context(open_frontier(self._folder))
+        return frontier, own_frontier, name_of(own_frontier.join(label_of(os.getpid())))
+
+    async def _run(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                watching = group.create_task(self._watch(frontier, thread))
+                await self._worker.run()
+                watching.cancel()
+        finally:
+            self._end = self._end or End.STOPPED
+            self._handover.close(read=False)
+
+    async def _watch(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:
+        """End the crawl when it is over."""
+        started_s = time.monotonic()
+        loop = asyncio.get_running_loop()
+        while self._end is None:
+            await asyncio.sleep(LOOK_EVERY_S)
+            try:
+                drained, stats = await loop.run_in_executor(thread, lambda: (frontier.drained(), frontier.stats()))
+            except FrontierError as error:
+                log.warning("Whether the crawl is over cannot be told yet (%s).", error)
+                continue
+            rotate_log(self._folder)
+            elapsed_s = time.monotonic() - started_s
+            self._end = end_of(drained, stats, elapsed_s=elapsed_s, max_duration_s=self._settings.crawl.max_duration_s)
+        self._worker.stop()
+
+    async def _deliver(self, row: PageRow, answer: Fetched) -> None:
+        page = fetched_page(row, answer)
+        if self._on_page is not None:
+            try:
+                answered = self._on_page(page)
+                if isawaitable(answered):
+                    await answered
+            except Exception:
+                self._hooks.report("on_page", page.url)
+        await self._handover.give(page)
+
+
+class _Log:
+    """Hears what happens before a crawl begins, for the log."""
+
+    def say(self, line: str) -> None:
+        log.info(line)
+
+    def warn(self, line: str) -> None:
+        log.warning(line)
+
+    def show_seeding(self, done: Seeding, total_lines: int) -> None:
+        pass
+
+    def show(self, progress: Progress) -> None:
+        pass
+
+
+def _gather(folder: Path, given: dict[str, Setting]) -> tuple[Settings, Settings]:
+    """Return the crawl's settings, and those that this process goes by."""
+    if given.pop("workers", None) not in (None, 1):
+        raise GossamerError(
+            "A crawl from Python has one worker, in its own process: leave workers out, or use gossamer crawl."
+        )
+    file = folder / SETTINGS_FILE
+    settings = gather_settings(file if file.exists() else None, environment={}, flags=given, spell=str)
+    if not settings.crawl.email:
+        raise GossamerError('An e-mail address is needed, so that site owners can reach you: email="you@example.org".')
+    if given.get("in_flight") is not None:
+        return settings, settings
+    fetch = replace(settings.fetch, in_flight=min(settings.fetch.in_flight, IN_FLIGHT))
+    return settings, replace(settings, fetch=fetch)
+
+
+@contextmanager
+def _log_to(folder: Path, level: str) -> Iterator[None]:
+    """Log to the crawl's file; and where the program has set up no logging, warnings to standard error as well."""
+    logger = logging.getLogger("gossamer")
+    with ExitStack() as stack:
+        if logging.lastResort is not None and not logger.hasHandlers():
+            logger.addHandler(logging.lastResort)
+            stack.callback(logger.removeHandler, logging.lastResort)
+        stack.enter_context(lend_log(folder, level, logger))
+        yield
+
+
+async def _finish(under_way: asyncio.Future[T]) -> T:
+    """Wait for what must not be cut off; being cancelled meanwhile counts afterwards."""
+    cancelled: asyncio.CancelledError | None = None
+    while not under_way.done():
+        try:
+            await asyncio.wait([under_way])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return under_way.result()
+
+
+async def _next(pages: AsyncIterator[Page]) -> Page | None:
+    return await anext(pages, None)

@@ -1,0 +1,117 @@
+"""What a crawl has stored, for programs: its pages one by one or as a table, and SQL over all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gossamer.api.page import stored_page
+from gossamer.errors import GossamerError
+from gossamer.inspect.database import open_tables
+from gossamer.inspect.snapshot import check_folders
+from gossamer.store.reading import page_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+    from gossamer.api.page import Page
+
+_BATCH_ROWS: Final = 200  # in memory at a time: pages may be large
+
+
+class Rows:
+    """The rows that a query gives. It is asked, and sees what is stored by then, each time that they are read."""
+
+    def __init__(self, folders: list[Path], sql: str) -> None:
+        self._folders = folders
+        self._sql = sql
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as Arrow batches, as they come: a few hundred are in memory at a time."""
+        with (
+            open_tables(self._folders, self._sql) as database,
+            database.read(database.check(self._sql), _BATCH_ROWS) as reader,
+        ):
+            yield from reader
+
+    def to_arrow(self) -> pa.Table:
+        """Return all rows as an Arrow table."""
+        with open_tables(self._folders, self._sql) as database, database.read(database.check(self._sql)) as reader:
+            return reader.read_all()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all rows as a data frame of pandas."""
+        table = self.to_arrow()
+        try:
+            return table.to_pandas()
+        except ImportError:
+            raise _missing("pandas") from None
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return all rows as a data frame of Polars."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise _missing("polars") from None
+        return pl.DataFrame(self.to_arrow())
+
+
+class Answer(Rows):
+    """The answer to a query of the program's own."""
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield rows as dictionaries, by the names of their columns."""
+        for batch in self.batches():
+            yield from batch.to_pylist()
+
+
+class Pages(Rows):
+    """Stored pages: of each URL the one that was fetched last."""
+
+    def __iter__(self) -> Iterator[Page]:
+        """Yield pages one by one, in no particular order."""
+        for batch in self.batches():
+            for row in page_rows(batch):
+                yield stored_page(row, self._folders)
+
+
+class StoredCrawl:
+    """What a crawl has stored, in the folders of all machines that take part; also while it runs."""
+
+    def __init__(self, folders: list[Path]) -> None:
+        check_folders(folders)
+        self._folders = folders
+
+    def pages(self, where: str = "") -> Pages:
+        """Return all pages, or those that meet a condition in SQL: `lang = 'de' and depth < 3`."""
+        condition = f" where ({where}\n)" if where else ""
+        return Pages(self._folders, f"select * from pages{condition}")  # noqa: S608 - it is checked before it runs
+
+    def query(self, sql: str) -> Answer:
+        """Ask the crawl's tables in SQL; `gossamer query --tables` lists them."""
+        return Answer(self._folders, sql)
+
+    def to_arrow(self) -> pa.Table:
+        """Return all pages as an Arrow table."""
+        return self.pages().to_arrow()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return all pages as a data frame of pandas."""
+        return self.pages().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return all pages as a data frame of Polars."""
+        return self.pages().to_polars()
+
+
+def open(folder: str | Path = "crawl-data", *more: str | Path) -> StoredCrawl:  # noqa: A001
+    """Open the folder of a crawl for reading; give those of further machines that crawl along, if there are any."""
+    return StoredCrawl([Path(folder), *map(Path, more)])
+
+
+def _missing(library: str) -> GossamerError:
+    return GossamerError(f"{library} is not installed: pip install {library}, or use to_arrow().")
