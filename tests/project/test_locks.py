@@ -51,7 +51,8 @@ def test_no_address_and_no_path_stands_in_a_lock_file(name: str) -> None:
 
 
 def test_both_lock_files_agree_where_they_overlap() -> None:
-    pins: dict[str, str] = {}
+    pins: dict[tuple[str, str], str] = {}  # one name may have several, for several versions of Python
     for name in ASKED_FOR:
         for requirement, _ in locked(name):
-            assert pins.setdefault(requirement.name, str(requirement.specifier)) == str(requirement.specifier)
+            which = requirement.name, str(requirement.marker)
+            assert pins.setdefault(which, str(requirement.specifier)) == str(requirement.specifier)
