@@ -6,7 +6,20 @@ import importlib
 import sys
 
 NAMES = (
-    *("frontier", "claimers", "seeding", "workbench", "store", "parse", "fetch", "simweb", "crawl", "pace", "memory"),
+    *(
+        "frontier",
+        "claimers",
+        "seeding",
+        "workbench",
+        "store",
+        "parse",
+        "text",
+        "fetch",
+        "simweb",
+        "crawl",
+        "pace",
+        "memory",
+    ),
     "query",
 )
 
