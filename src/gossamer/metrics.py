@@ -32,6 +32,13 @@ FRONTIER_LOCK_WAIT_SECONDS = Histogram(
     buckets=_DATABASE_SECONDS,
     registry=REGISTRY,
 )
+FRONTIER_STATEMENT_SECONDS = Histogram(
+    "gossamer_frontier_statement_seconds",
+    "Time a statement of the PostgreSQL frontier held its connection, by the statement's name",
+    ["statement"],
+    buckets=_DATABASE_SECONDS,
+    registry=REGISTRY,
+)
 FRONTIER_LINKS_TOTAL = Counter(
     "gossamer_frontier_links_total",
     "Links offered to the frontier, by result: new or known",

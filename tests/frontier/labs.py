@@ -10,13 +10,19 @@ import os
 import signal
 import warnings
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
+import psycopg
+
 from gossamer.frontier.clock import boot_seconds
+from gossamer.frontier.postgres import PostgresFrontier
 from gossamer.frontier.sqlite import SqliteFrontier
+from tests.frontier import postgres_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from gossamer.frontier import Frontier
@@ -115,4 +121,80 @@ class SqliteLab:
         self._handles.clear()
 
 
-LABS: dict[str, Callable[..., Lab]] = {"sqlite": SqliteLab}
+class PostgresLab:
+    """A crawl of its own name in a database that all tests of a process share."""
+
+    _numbers = count(1)
+
+    def __init__(self, _folder: Path, *, real_time: bool = False, version: str = "") -> None:
+        self.address = postgres_server.shared_database(version)
+        self.crawl = f"lab {next(self._numbers)}"
+        self.clock = ManualClock()
+        self._server_ms = 1e12  # the server's own clock: it runs on through any reboot of ours
+        self._real_time = real_time
+        self._handles: list[PostgresFrontier] = []
+
+    def _new(self) -> PostgresFrontier:
+        if self._real_time:
+            return self.opener()()
+        return PostgresFrontier(self.address, self.crawl, clock=self.clock, server_clock=lambda: self._server_ms)
+
+    def open(self) -> PostgresFrontier:
+        handle = self._new()
+        self._handles.append(handle)
+        return handle
+
+    def join(self) -> tuple[PostgresFrontier, int]:
+        handle = self.open()
+        return handle, handle.join("test")
+
+    def advance(self, seconds: float) -> None:
+        self.clock.now_s += seconds
+        self._server_ms += seconds * 1000
+
+    def reboot(self, *, uptime_s: float) -> None:
+        self.close()
+        self.clock.now_s = uptime_s
+        self._server_ms += 1234.5
+
+    def crash(self, worker: int, operation: Callable[[Frontier], object], *, step: int) -> bool:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the child never touches the parent's threads
+            child = os.fork()
+        if child == 0:
+            frontier = self._new()
+            frontier._database.worker = worker
+            frontier._database._connected().execute("SELECT pg_advisory_lock(%s)", (os.getpid(),))
+            steps = 0
+            timed = frontier._database._timed
+
+            def count(name: str) -> AbstractContextManager[None]:
+                nonlocal steps
+                steps += 1
+                if steps > step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return timed(name)
+
+            frontier._database._timed = count  # type: ignore[method-assign]
+            operation(frontier)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) or status == 0
+        # The server notices a little later; its session's lock goes after the locks of its transaction.
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            connection.execute("SELECT pg_advisory_lock(%s)", (child,))
+        return os.WIFSIGNALED(status)
+
+    def opener(self) -> Callable[[], PostgresFrontier]:
+        return partial(PostgresFrontier, self.address, self.crawl)
+
+    def close(self) -> None:
+        for handle in self._handles:
+            handle._database.close()
+        self._handles.clear()
+
+
+LABS: dict[str, Callable[..., Lab]] = {
+    "sqlite": SqliteLab,
+    **{f"postgres{version}": partial(PostgresLab, version=version) for version in postgres_server.versions()},
+}

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gossamer.frontier import FrontierError
+from gossamer.frontier.contradictions import SETTLED, UP_AND_DOWN, Contradictions
 from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Reason
 
@@ -15,19 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STEP_ROWS = 5_000  # read at a time: about 10 ms, so that the write-ahead log can be emptied in between
-MAX_NAMED = 100  # of one kind of contradiction; the rest is only counted
 
-_DONE = ""
-_SETTLED: dict[str, Reason | None] = {_DONE: None, **{reason.value: reason for reason in Reason}}
-_UP_AND_DOWN = ("sites_with_work", "in_hand")  # counters that also fall
 _FIRST = -(1 << 63)
 
 
 def walk_settled(connection: sqlite3.Connection) -> Iterator[tuple[str, bytes, Reason | None]]:
     """Yield site, hash and reason of what is settled; rows that the audit finds wrong are left out."""
     for row in _walk_seen(connection):
-        if row["outcome"] in _SETTLED and row["name"] is not None:
-            yield row["name"], row["url_hash"], _SETTLED[row["outcome"]]
+        if row["outcome"] in SETTLED and row["name"] is not None:
+            yield row["name"], row["url_hash"], SETTLED[row["outcome"]]
 
 
 def audit(connection: sqlite3.Connection) -> list[str]:
@@ -40,7 +37,7 @@ def audit(connection: sqlite3.Connection) -> list[str]:
     with _translating():
         version = _version(connection)
         before = connection.execute(SQL["audit_counters"]).fetchone()
-        found = _Contradictions()
+        found = Contradictions()
         counted = _audit_seen(connection, found)
         _audit_queue(connection, found)
         counted |= _audit_sites(connection, found)
@@ -48,34 +45,13 @@ def audit(connection: sqlite3.Connection) -> list[str]:
         after = connection.execute(SQL["audit_counters"]).fetchone()
         is_still = version == _version(connection)
     for name in before.keys():  # noqa: SIM118 - iterating over a row gives its values
-        if is_still or name not in _UP_AND_DOWN:
+        if is_still or name not in UP_AND_DOWN:
             found.compare(name, before[name], counted[name], after[name])
     if is_still:
         for reason in Reason:
             urls = given_up.get(reason, 0)
             found.compare(f"given_up as {reason}", urls, counted[reason], urls)
     return found.sentences()
-
-
-class _Contradictions:
-    """What was found, with a bound on how much of one kind is remembered."""
-
-    def __init__(self) -> None:
-        self._named: list[str] = []
-        self._kinds: Counter[str] = Counter()
-
-    def note(self, what: str, contradiction: str) -> None:
-        self._kinds[contradiction] += 1
-        if self._kinds[contradiction] <= MAX_NAMED:
-            self._named.append(f"{what} {contradiction}")
-
-    def compare(self, counter: str, least: int, counted: int, most: int) -> None:
-        if not least <= counted <= most:
-            self._named.append(f"the crawl's counter {counter} says {most}, and {counted} were found")
-
-    def sentences(self) -> list[str]:
-        more = [f"{n - MAX_NAMED} more of: {kind}" for kind, n in self._kinds.items() if n > MAX_NAMED]
-        return self._named + more
 
 
 def _walk_seen(connection: sqlite3.Connection) -> Iterator[sqlite3.Row]:
@@ -101,7 +77,7 @@ def _walk(connection: sqlite3.Connection, statement: str, key: str) -> Iterator[
         after = rows[-1][key]
 
 
-def _audit_seen(connection: sqlite3.Connection, found: _Contradictions) -> Counter[str]:
+def _audit_seen(connection: sqlite3.Connection, found: Contradictions) -> Counter[str]:
     """Every accepted URL is queued, done, or given up with a reason. Return how many there are of each."""
     counted: Counter[str] = Counter(known=0, done=0, given_up=0)
     for row in _walk_seen(connection):
@@ -115,12 +91,12 @@ def _audit_seen(connection: sqlite3.Connection, found: _Contradictions) -> Count
             found.note(_name(row), "belongs to a site that is not there")
         elif outcome is None and row["queued"] is None:
             found.note(_name(row), "is neither settled nor queued")
-        elif outcome is not None and outcome not in _SETTLED:
+        elif outcome is not None and outcome not in SETTLED:
             found.note(_name(row), f"was given up for a reason that does not exist: {outcome}")
     return counted
 
 
-def _audit_queue(connection: sqlite3.Connection, found: _Contradictions) -> None:
+def _audit_queue(connection: sqlite3.Connection, found: Contradictions) -> None:
     """What is queued is known, once, and not settled."""
     for row in _walk(connection, "audit_queue", "seq"):
         if row["known_as"] != row["seq"]:
@@ -129,7 +105,7 @@ def _audit_queue(connection: sqlite3.Connection, found: _Contradictions) -> None
             found.note(row["url"], "is queued though it is settled")
 
 
-def _audit_sites(connection: sqlite3.Connection, found: _Contradictions) -> Counter[str]:
+def _audit_sites(connection: sqlite3.Connection, found: Contradictions) -> Counter[str]:
     """A site with queued URLs is found by claims, and one in hand is in somebody's."""
     counted: Counter[str] = Counter(sites=0, sites_with_work=0, in_hand=0)
     for row in _walk(connection, "audit_sites", "site_id"):

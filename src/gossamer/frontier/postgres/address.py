@@ -1,0 +1,51 @@
+"""Where a database is, and what may be said about it: never its password."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import quote
+
+import psycopg
+from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
+
+from gossamer.errors import GossamerError
+
+# What the server says in its own words, said so that the operator knows what to do.
+_ADVICE: dict[type[psycopg.Error], str] = {
+    errors.ReadOnlySqlTransaction: "it takes no writes: give the address of the primary, not of a standby",
+    errors.TooManyConnections: "it has no connection left: raise max_connections, or run fewer workers",
+    errors.InsufficientPrivilege: "its user may not change what the frontier needs: grant it CREATE on the database",
+    errors.DiskFull: "its disk is full: make room there",
+}
+
+
+class Address:
+    """A libpq address (`postgresql://…`), with its environment variables and password file left to libpq."""
+
+    def __init__(self, text: str) -> None:
+        """Read an address, of which nothing that is wrong is repeated: it may be the password."""
+        try:
+            parts = conninfo_to_dict(text)
+        except psycopg.Error:
+            raise GossamerError(
+                "The frontier's address cannot be read: write postgresql://user@host/database, with the password in "
+                "PGPASSFILE or percent-encoded."
+            ) from None
+        self.text = text
+        given = str(parts.get("password") or "")
+        self._secrets = {given, quote(given, safe=""), os.environ.get("PGPASSWORD", "")} - {""}
+        host = parts.get("host") or parts.get("hostaddr") or os.environ.get("PGHOST") or "this machine"
+        name = parts.get("dbname") or os.environ.get("PGDATABASE") or parts.get("user") or "its default database"
+        self.place = f"{name} on {host}"
+
+    def explain(self, error: psycopg.Error) -> str:
+        """Return what went wrong in one line, without the password."""
+        for kind, advice in _ADVICE.items():
+            if isinstance(error, kind):
+                return f"PostgreSQL database {self.place}: {advice}"
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        said = lines[0]
+        for secret in self._secrets:
+            said = said.replace(secret, "***")
+        return f"PostgreSQL database {self.place}: {said.rstrip('.')}"

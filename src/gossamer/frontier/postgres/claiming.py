@@ -1,0 +1,158 @@
+"""The steps of `claim`, inside a transaction."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gossamer.frontier.postgres.keys import SiteKey, worker_shard
+from gossamer.frontier.postgres.releasing import first_queued, lock_idle, rest_site
+from gossamer.records import Claim, HostState, QueuedUrl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gossamer.frontier.postgres.transaction import Row, Transaction
+
+FEW_SHARDS = 16  # with something due: all are looked at, so that the most overdue sites come first exactly
+FIRST_SHARDS = 4  # of many that are looked at; then four times as many until there are enough sites
+MOVE_URLS = 1_000  # deferred or woken at a time: a site with a million of them costs many small steps
+MOVE_ROUNDS = 8  # per site and claim
+MOST_URLS = 50  # of a site that one claim may bring
+MORE_HOSTS = 8  # of a site, that come with a claim beside those of its URLs
+RECHECK_S = 1.0  # when a claim depends on what others give back
+NO_LIMIT = 1 << 62
+
+
+@dataclass(slots=True, kw_only=True)
+class Taken:
+    """What a claim has brought so far."""
+
+    claims: list[Claim] = field(default_factory=list)
+    untidy: list[SiteKey] = field(default_factory=list)  # due, but not to be had before somebody puts them in order
+    wait_s: float | None = 0.0  # until a claim is of use again, if this one brought nothing
+    gone: bool = False
+
+
+def claim_due(tx: Transaction, sites: int) -> Taken:
+    """Own up to so many due sites, within this worker's fair share and the page limit."""
+    tx.has_written = False
+    if tx.page_limit is not None:
+        tx.run("lock_crawl")
+    (standing,) = tx.run("standing", shard=worker_shard(tx.worker), worker=tx.worker)
+    if standing.gone is not False:
+        return Taken(gone=True)
+    taken = Taken()
+    left = NO_LIMIT if tx.page_limit is None else max(0, tx.page_limit - standing.pages - standing.in_hand)
+    if left == 0:
+        taken.wait_s = RECHECK_S if standing.in_hand else None
+        return taken
+    heads = tx.run("first_ready")
+    # A greedy worker would starve its peers.
+    wanted = min(sites, math.ceil(standing.with_work / standing.live) - standing.mine)
+    due = [row.shard for row in heads if row.ready_at <= tx.now_ms]
+    if wanted > 0 and due:
+        _take(tx, taken, due, wanted, left)
+    if not taken.claims:
+        wait_s = min((tx.wait_s(row.ready_at) for row in heads), default=None)
+        taken.wait_s = RECHECK_S if wait_s == 0 else wait_s  # 0: due, but beyond this worker's share, or untidy
+    return taken
+
+
+def _take(tx: Transaction, taken: Taken, due: list[int], wanted: int, left: int) -> None:
+    """Take from more and more shards until there are enough; which come first is chance, or all would meet in one."""
+    random.shuffle(due)
+    batch = len(due) if len(due) <= FEW_SHARDS else FIRST_SHARDS
+    while due and wanted > 0 and left > 0:
+        some, due = due[:batch], due[batch:]
+        batch *= 4
+        share = _most_overdue(tx, some, wanted)
+        values = [{
+            "shard": shard, "sites": share[shard], "worker": tx.worker, "now_ms": tx.now_ms, "delay_ms": tx.delay_ms,
+            "left": left, "more_hosts": MORE_HOSTS,
+        } for shard in sorted(share)]  # fmt: skip
+        # What the page limit leaves is known only after each shard; without one they travel together.
+        parts = [values] if left == NO_LIMIT else [[one] for one in values]
+        for part in parts:
+            if left < NO_LIMIT:
+                part = [{**one, "left": left} for one in part]
+            found = _claim_shards(tx, taken, part)
+            wanted -= len(found)
+            if left < NO_LIMIT:
+                left -= sum(len(claim.urls) for claim in found)
+
+
+def _most_overdue(tx: Transaction, shards: Sequence[int], sites: int) -> Counter[int]:
+    """Return how many of the most overdue sites lie in which of these shards."""
+    rows = tx.run("due_sites", shards=shards, now_ms=tx.now_ms, sites=sites)
+    rows.sort(key=lambda row: (row.ready_at, row.arrival))
+    return Counter(row.shard for row in rows[:sites])
+
+
+def _claim_shards(tx: Transaction, taken: Taken, values: Sequence[dict[str, object]]) -> list[Claim]:
+    found: list[Claim] = []
+    for one, rows in zip(values, tx.each("claim", values), strict=True):
+        for row in rows:
+            if row.name is None:
+                taken.untidy.append(SiteKey(int(str(one["shard"])), row.site_id))
+            else:
+                found.append(_claim(tx, row))
+    if found:
+        tx.has_written = True
+        tx.mine["owned"] += len(found)
+        tx.mine["in_hand"] += sum(len(claim.urls) for claim in found)
+        taken.claims += found
+    return found
+
+
+def _claim(tx: Transaction, row: Row) -> Claim:
+    columns = (row.ranks, row.depths, row.seqs, row.urls, row.hashes, row.hosts, row.hops, row.tries, row.kinds)
+    urls = [
+        QueuedUrl(url, url_hash, host, depth, rank, hops, tries, kind)
+        for rank, depth, _, url, url_hash, host, hops, tries, kind in sorted(zip(*columns, strict=True))
+    ]
+    return Claim(
+        site=row.name,
+        epoch=row.epoch,
+        delay_s=max(row.delay_ms, tx.delay_ms) / 1000,
+        own_delay_s=row.delay_ms / 1000,
+        failures=row.failures,
+        seeded=row.seeded,
+        urls=tuple(urls[: row.in_hand]),
+        hosts={
+            name: HostState(
+                host=name,
+                rules=rules,
+                expires_at=expires_at,
+                failures=failures,
+                failing_since=failing_since,
+                blocked_s=tx.wait_s(blocked_until),
+            )
+            for name, rules, expires_at, failures, failing_since, blocked_until in row.rules or ()
+        },
+    )
+
+
+def tidy(tx: Transaction, keys: Iterable[SiteKey]) -> None:
+    """Bring what woke up into the order of due sites, what is blocked out of it; let those with nothing left rest."""
+    for key in lock_idle(tx, keys):
+        if not _has_eligible(tx, key):
+            rest_site(tx, key, first_queued(tx, [key])[key])
+
+
+def _has_eligible(tx: Transaction, key: SiteKey) -> bool:
+    site = key._asdict()
+    for _ in range(MOVE_ROUNDS):
+        if len(tx.run("wake_deferred", **site, now_ms=tx.now_ms, at_most=MOVE_URLS)) < MOVE_URLS:
+            break
+    for _ in range(MOVE_ROUNDS):
+        rows = tx.run("next_hosts", **site, urls=MOST_URLS)
+        blocked = {row.host: row.blocked_until for row in rows if (row.blocked_until or 0) > tx.now_ms}
+        if not blocked:
+            return bool(rows)
+        for host, until_ms in blocked.items():
+            tx.run("defer_blocked", **site, host=host, blocked_until=until_ms, at_most=MOVE_URLS)
+    return False  # the next claim moves on: a transaction must stay short

@@ -1,0 +1,237 @@
+"""One connection to a PostgreSQL frontier: opening it again after a failure, and transactions that are tried again."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+import traceback
+from contextlib import contextmanager
+from importlib import resources
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from psycopg import errors
+from psycopg.rows import namedtuple_row
+
+from gossamer import metrics
+from gossamer.errors import GossamerError
+from gossamer.frontier import FrontierError
+from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
+from gossamer.frontier.postgres.migrating import find_crawl, migrate
+from gossamer.frontier.postgres.transaction import Transaction
+from gossamer.frontier.statements import read_statements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gossamer.frontier.clock import Clock
+    from gossamer.frontier.postgres.address import Address
+
+T = TypeVar("T")
+Row = Any  # a named tuple of a statement's columns
+
+log = logging.getLogger("gossamer.frontier")
+
+SQL = read_statements(resources.files("gossamer.frontier.postgres") / "queries.sql")
+TRIES = 6  # of a transaction that deadlocks
+MOST_PATIENCE_S = 10.0  # between two attempts to connect
+
+# Only plans that walk indexes: right for every statement here, whatever the statistics say or fail to say.
+_SETTINGS = """
+    SET search_path = gossamer;
+    SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+    SET jit = off;
+    SET idle_in_transaction_session_timeout = '60s';
+    SELECT set_config('synchronous_commit', 'on', false)
+    WHERE current_setting('synchronous_commit') IN ('off', 'local')
+"""
+
+
+class Database:
+    """A connection that heals: what fails is reported once, and the next operation begins with a new connection."""
+
+    def __init__(
+        self,
+        address: Address,
+        crawl: str,
+        *,
+        clock: Clock,
+        server_clock: Callable[[], float] | None,  # Unix milliseconds; None: the server's own
+        slow_s: float,
+    ) -> None:
+        """Open the database, bring its schema up to date, and find the crawl or begin it."""
+        self.worker = 0  # whose figures are kept; 0: those of nobody in particular
+        self.crawl_clock = CrawlClock(clock)
+        self.address = address
+        self._clock = clock
+        self._server_clock = server_clock
+        self._slow_s = slow_s
+        self._connection: psycopg.Connection[Row] | None = None
+        self._has_stage = False
+        self._failures = 0  # to connect, in a row
+        self._not_before_s = 0.0
+        try:
+            connection = self._connect()
+            migrate(connection, address.place)
+            self.crawl = find_crawl(connection, crawl, address.place)
+            self._ready(connection)
+        except psycopg.Error as error:
+            self.close()
+            raise GossamerError(f"The frontier cannot be opened: {address.explain(error)}.") from None
+        except BaseException:
+            self.close()
+            raise
+
+    # ------------------------------------------------------------------ connecting
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        self._connection = connection = psycopg.connect(
+            self.address.text,
+            autocommit=True,
+            row_factory=namedtuple_row,
+            connect_timeout=10,
+            application_name="gossamer",
+            keepalives_idle=10,
+            tcp_user_timeout=20_000,  # a network that swallows everything is noticed within the lease
+        )
+        return connection
+
+    def _ready(self, connection: psycopg.Connection[Row]) -> None:
+        connection.execute(_SETTINGS.encode(), prepare=False)
+        self._has_stage = False
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        """Return an open connection; after failures, only when some time has passed, and not everybody at once."""
+        if self._connection is not None:
+            return self._connection
+        now_s = self._clock()
+        if now_s < self._not_before_s:
+            wait_s = self._not_before_s - now_s
+            raise FrontierError(f"PostgreSQL database {self.address.place}: not reached; next try in {wait_s:.1f} s")
+        try:
+            connection = self._connect()
+            self._ready(connection)
+        except psycopg.Error as error:
+            self.close()
+            self._failures += 1
+            patience_s = min(MOST_PATIENCE_S, 0.25 * 2**self._failures)
+            self._not_before_s = now_s + patience_s * random.uniform(0.5, 1.0)  # noqa: S311 - only spreads the load
+            raise FrontierError(self.address.explain(error)) from None
+        self._failures = 0
+        return connection
+
+    def close(self) -> None:
+        """Let go of the connection; the next operation opens another."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def make_stage(self) -> None:
+        """Make room for the keys of new links, once per connection and only for those who bring some."""
+        with self._translating():
+            self._connected()
+            if not self._has_stage:
+                self.execute("create_stage", {})
+                self._has_stage = True
+
+    # ------------------------------------------------------------------ transactions
+
+    def run(self, operation: str, work: Callable[[Transaction], T]) -> T:
+        """Do this work in one transaction, again if it deadlocked: all of it is committed and synced, or nothing."""
+        with self._translating():
+            for attempt in count(1):
+                try:
+                    return self._attempt(operation, work)
+                except (errors.DeadlockDetected, errors.SerializationFailure):
+                    if attempt == TRIES:
+                        raise
+                    time.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - two that met must not meet again
+        raise AssertionError("every attempt returns or raises")
+
+    def _attempt(self, operation: str, work: Callable[[Transaction], T]) -> T:
+        connection = self._connected()
+        began = time.perf_counter()
+        with connection.transaction():
+            tx = self._begin()
+            result = work(tx)
+            tx.save()
+        metrics.FRONTIER_OPERATION_SECONDS.labels(operation).observe(time.perf_counter() - began)
+        return result
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Transaction]:
+        """Read several things as of one instant; writes nothing and waits for nobody."""
+        with self._translating(), self._connected().transaction():
+            self.execute("begin_snapshot", {})
+            yield self._begin(may_write=False)
+
+    def rows(self, name: str, **values: object) -> list[Row]:
+        """Run one statement by itself."""
+        with self._translating():
+            self._connected()
+            return self.execute(name, {"crawl": self.crawl, **values})
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        """Turn what the driver raises into what the contract names, and drop the connection."""
+        try:
+            yield
+        except psycopg.Error as error:
+            self.close()
+            raise FrontierError(self.address.explain(error)) from error
+
+    def _begin(self, *, may_write: bool = True) -> Transaction:
+        sent_s = self._clock()
+        (row,) = self.execute("crawl", {"crawl": self.crawl})
+        server_ms = self._server_clock() if self._server_clock else row.server_ms
+        reading = Reading(
+            sent_s=sent_s, received_s=self._clock(), server_ms=server_ms, offset_ms=row.offset_ms, run=row.clock_runs
+        )
+        mended_ms = self.crawl_clock.observe(reading)
+        tx = Transaction(self, row, reading)
+        if mended_ms is not None and may_write:
+            log.warning("The clock of the PostgreSQL server jumped; the crawl goes on by the workers' own clocks.")
+            tx.run("mend_offset", offset_ms=mended_ms, believed_ms=row.offset_ms)
+        return tx
+
+    # ------------------------------------------------------------------ statements
+
+    def execute(self, name: str, values: dict[str, object]) -> list[Row]:
+        """Run one statement and return its rows, if it has any."""
+        assert self._connection is not None
+        with self._timed(name), self._connection.cursor(binary=True) as cursor:
+            cursor.execute(SQL[name].encode(), values)
+            return cursor.fetchall() if cursor.description else []
+
+    def execute_each(self, name: str, values: Sequence[dict[str, object]]) -> list[list[Row]]:
+        """Run one statement, which returns rows, for each of these values; they travel together."""
+        assert self._connection is not None
+        found: list[list[Row]] = []
+        with self._timed(name), self._connection.cursor(binary=True) as cursor:
+            cursor.executemany(SQL[name].encode(), values, returning=True)
+            found.append(cursor.fetchall())
+            while cursor.nextset():
+                found.append(cursor.fetchall())
+        return found
+
+    def copy(self, name: str, types: Sequence[str], rows: Sequence[tuple[object, ...]]) -> None:
+        """Send rows in bulk."""
+        assert self._connection is not None
+        with self._timed(name), self._connection.cursor() as cursor, cursor.copy(SQL[name].encode()) as copy:
+            copy.set_types(types)
+            for row in rows:
+                copy.write_row(row)
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent_s = time.perf_counter() - began
+            metrics.FRONTIER_STATEMENT_SECONDS.labels(name).observe(spent_s)
+            if spent_s > self._slow_s:
+                stack = "".join(traceback.format_stack(limit=12)[:-2])
+                log.warning("Statement %s held its connection for %.1f s, called from:\n%s", name, spent_s, stack)

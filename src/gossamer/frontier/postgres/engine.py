@@ -1,0 +1,372 @@
+"""The frontier's contract on PostgreSQL. What each operation promises is said in `Frontier`; here is only how."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from gossamer import metrics
+from gossamer.frontier import FrontierError
+from gossamer.frontier.clock import boot_seconds
+from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
+from gossamer.frontier.postgres.address import Address
+from gossamer.frontier.postgres.auditing import audit, walk_settled
+from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
+from gossamer.frontier.postgres.completing import record_visits
+from gossamer.frontier.postgres.database import Database
+from gossamer.frontier.postgres.keys import site_key, worker_shard
+from gossamer.frontier.postgres.releasing import free_sites, owned_sites
+from gossamer.frontier.postgres.transaction import COUNTERS
+from gossamer.frontier.postgres.watch import Silent, Watch
+from gossamer.frontier.recent import RecentLinks
+from gossamer.records import (
+    GONE,
+    Claimed,
+    Completion,
+    CrawlState,
+    Orders,
+    Reason,
+    Scope,
+    SiteState,
+    Stats,
+    UrlState,
+    UrlStatus,
+    WorkerState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from gossamer.frontier.clock import Clock
+    from gossamer.frontier.postgres.transaction import Transaction
+    from gossamer.records import Batch, Gone, Link
+
+T = TypeVar("T")
+
+ADD_LINKS = 2_000  # per transaction of `add`
+FREE_SITES = 2_000  # per transaction of `recover`
+RECENT_LINKS = 100_000  # about 12 MB per worker
+CLAIM_ROUNDS = 3  # with sites put in order in between
+LOOK_S = 1.0  # between two looks at whether others live
+LEASE_S = 60.0
+
+
+class PostgresFrontier:
+    """The frontier of one crawl in a PostgreSQL database.
+
+    `home` names what a start can vouch for, such as one machine's crawl folder, whose lock proves every former worker
+    of it dead: `resume` declares those dead, and leaves all others to their lease.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        crawl: str,
+        *,
+        home: str = "",
+        lease_s: float = LEASE_S,
+        slow_s: float = 2.0,
+        clock: Clock = boot_seconds,
+        server_clock: Callable[[], float] | None = None,
+    ) -> None:
+        """Open a crawl in a database, creating or upgrading what is missing."""
+        self._database = Database(Address(address), crawl, clock=clock, server_clock=server_clock, slow_s=slow_s)
+        self._crawl = self._database.crawl
+        self._home = home
+        self._lease_s = lease_s
+        self._clock = clock
+        self._watch = Watch(lease_s)
+        self._recent = RecentLinks(RECENT_LINKS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    # ------------------------------------------------------------------ the crawl
+
+    def resume(self, *, delay_s: float, page_limit: int | None = None, scope: Scope = Scope.WEB) -> None:
+        silent = self._silent_others()
+
+        def work(tx: Transaction) -> None:
+            tx.has_written = False  # nor is the clock saved: it may have to be set first
+            tx.run("lock_crawl")
+            tx.run("declare_home_gone", home=self._home)
+            for worker, beats in silent:
+                tx.run("end_silent", shard=worker_shard(worker), worker=worker, beats=beats)
+            if not tx.run("live_workers"):
+                (saved,) = tx.run("saved_clock")
+                tx.run("restart_clock", offset_ms=saved.clock_ms - tx.reading.server_ms)
+            tx.run("resume", delay_ms=math.ceil(delay_s * 1000), page_limit=page_limit, scope=scope)
+
+        self._database.run("resume", work)
+        self._database.crawl_clock.forget()
+        self._recover_the_dead()
+
+    def _silent_others(self) -> list[Silent]:
+        """Look at workers of other homes until one shows life, or none did for a lease: those are returned."""
+        watch = Watch(self._lease_s)
+        others = self._others()
+        watch.look(others, self._clock())
+        while others:
+            time.sleep(min(LOOK_S, self._lease_s / 10))
+            others = self._others()
+            if watch.has_moved(others):
+                break
+            if silent := watch.look(others, self._clock()):
+                return silent
+        return []
+
+    def _others(self) -> list[tuple[int, int]]:
+        rows = self._database.rows("live_workers")
+        return [(row.worker, row.beats) for row in rows if row.home != self._home]
+
+    def order(self, state: CrawlState) -> None:
+        self._database.run("order", lambda tx: tx.run("order", state=state))
+
+    def exclude(self, sites: Iterable[str]) -> None:
+        self._change_exclusions(sites, "add_exclusions", excluded=True)
+
+    def readmit(self, sites: Iterable[str]) -> None:
+        self._change_exclusions(sites, "remove_exclusions", excluded=False)
+
+    def _change_exclusions(self, sites: Iterable[str], change_list: str, *, excluded: bool) -> None:
+        names = sorted(set(sites))
+        keys = sorted(site_key(self._crawl, name) for name in names)
+
+        def work(tx: Transaction) -> None:
+            tx.run("lock_exclusions", exclusions_lock=EXCLUSIONS_LOCK)
+            tx.run(change_list, names=names)
+            shards, numbers = [key.shard for key in keys], [key.site_id for key in keys]
+            tx.run("mark_excluded", excluded=excluded, shards=shards, sites=numbers)
+            tx.run("count_exclusion_change")
+
+        self._database.run("exclude", work)
+
+    def seeds_loaded(self, digest: str) -> bool:
+        return bool(self._database.rows("seeds_loaded", digest=digest))
+
+    def mark_seeds_loaded(self, digest: str) -> None:
+        self._database.run("mark_seeds_loaded", lambda tx: tx.run("mark_seeds_loaded", digest=digest))
+
+    # ------------------------------------------------------------------ a worker
+
+    def join(self, label: str) -> int:
+        def work(tx: Transaction) -> int:
+            worker: int
+            ((worker,),) = tx.run("next_worker")
+            tx.run("join", shard=worker_shard(worker), worker=worker, home=self._home, label=label)
+            return worker
+
+        self._database.crawl_clock.forget()
+        self._database.worker = self._database.run("join", work)
+        self._watch = Watch(self._lease_s)
+        return self._database.worker
+
+    def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
+        def work(tx: Transaction) -> Orders | Gone:
+            shard = worker_shard(tx.worker)
+            if not tx.run("beat", shard=shard, worker=tx.worker, figures=json.dumps(dict(figures))):
+                tx.has_written = False
+                return GONE
+            news = tx.exclusions != exclusions_version
+            return Orders(
+                state=CrawlState(tx.state),
+                exclusions_version=tx.exclusions,
+                excluded=frozenset(row.site for row in tx.run("exclusions")) if news else None,
+            )
+
+        orders = self._database.run("heartbeat", work)
+        if orders is not GONE:
+            self._reap()
+        return orders
+
+    def _reap(self) -> None:
+        """End workers that were silent for a lease, and recover what the dead own, also what came after their end."""
+        others = [(row.worker, row.beats) for row in self._database.rows("live_workers")]
+        for worker, beats in self._watch.look(others, self._clock()):
+            if worker != self._database.worker:
+                self._database.run("reap", lambda tx: tx.run(
+                    "end_silent", shard=worker_shard(worker), worker=worker, beats=beats  # noqa: B023
+                ))  # fmt: skip
+        self._recover_the_dead()
+
+    def _recover_the_dead(self) -> None:
+        for row in self._database.rows("dead_owners"):
+            self._free_all(row.worker)
+
+    def add(self, links: Sequence[Link]) -> int:
+        unknown = self._recent.unknown(links)
+        new = 0
+        for start in range(0, len(unknown), ADD_LINKS):
+            part = unknown[start : start + ADD_LINKS]
+            self._database.make_stage()
+            admitted, added = self._forgetting(lambda: self._database.run("add", lambda tx: _add(tx, part)))  # noqa: B023
+            new += added
+            self._recent.remember(admitted)
+        self._count_links(len(links), new)
+        return new
+
+    def claim(self, sites: int) -> Claimed | Gone:
+        taken = Taken()
+        for _ in range(CLAIM_ROUNDS):
+            more = self._database.run("claim", lambda tx: claim_due(tx, sites - len(taken.claims)))
+            if more.gone:
+                return GONE
+            taken.claims += more.claims
+            taken.wait_s = more.wait_s
+            if not more.untidy:
+                break
+            self._database.run("tidy", lambda tx: tidy(tx, more.untidy))  # noqa: B023 - run at once
+        metrics.FRONTIER_CLAIMED_SITES_TOTAL.inc(len(taken.claims))
+        metrics.FRONTIER_CLAIMED_URLS_TOTAL.inc(sum(len(claim.urls) for claim in taken.claims))
+        return Claimed(claims=tuple(taken.claims), wait_s=0.0 if taken.claims else taken.wait_s)
+
+    def complete(self, batch: Batch) -> Completion:
+        unknown = self._recent.unknown(batch.links)
+
+        def work(tx: Transaction) -> tuple[list[Link], int, tuple[str, ...]]:
+            admitted, new = _add(tx, unknown)
+            return admitted, new, record_visits(tx, batch.visits)
+
+        if unknown:
+            self._database.make_stage()
+        admitted, new, lost = self._forgetting(lambda: self._database.run("complete", work))
+        self._recent.remember(admitted)
+        self._count_links(len(batch.links), new)
+        return Completion(new_links=new, lost=lost)
+
+    def _forgetting(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except FrontierError:
+            self._recent.clear()
+            raise
+
+    @staticmethod
+    def _count_links(offered: int, new: int) -> None:
+        metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
+        metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(offered - new)
+
+    def reconcile(self, held: Mapping[str, int]) -> tuple[str, ...]:
+        def work(tx: Transaction) -> dict[str, int]:
+            owned = owned_sites(tx, tx.worker)
+            free_sites(tx, tx.worker, [row for row in owned if held.get(row.name) != row.epoch])
+            return {row.name: row.epoch for row in owned}
+
+        still = self._database.run("reconcile", work)
+        return tuple(site for site, epoch in held.items() if still.get(site) != epoch)
+
+    def recover(self, worker: int) -> int:
+        shard = worker_shard(worker)
+        self._database.run("recover", lambda tx: tx.run("declare_gone", shard=shard, worker=worker))
+        return self._free_all(worker)
+
+    def _free_all(self, worker: int) -> int:
+        """Free what a dead worker owns, and put its figures with those of all the dead."""
+        freed = 0
+        while True:
+            owned, some = self._database.run("recover", lambda tx: _free_some(tx, worker))
+            freed += some
+            if not owned:
+                return freed
+
+    # ------------------------------------------------------------------ reads
+
+    def known(self, site: str, url_hash: bytes) -> bool:
+        return bool(self._database.rows("known", **site_key(self._crawl, site)._asdict(), url_hash=url_hash))
+
+    def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
+        with self._database.snapshot() as tx:
+            rows = tx.run("find_seen", **tx.site_key(site)._asdict(), url_hash=url_hash)
+        if not rows:
+            return None
+        (row,) = rows
+        if row.outcome is not None:
+            reason = Reason(row.outcome) if row.outcome else None
+            status = UrlStatus.GIVEN_UP if reason else UrlStatus.DONE
+            return UrlState(status=status, depth=row.depth, reason=reason)
+        return UrlState(
+            status=UrlStatus.QUEUED,
+            depth=row.depth,
+            rank=row.rank,
+            tries=row.tries,
+            via=row.via,
+            wait_s=tx.wait_s(row.not_before),
+        )
+
+    def find_site(self, site: str) -> SiteState | None:
+        with self._database.snapshot() as tx:
+            rows = tx.run("find_site", **tx.site_key(site)._asdict())
+        if not rows:
+            return None
+        (row,) = rows
+        return SiteState(
+            site=row.name,
+            wait_s=None if row.excluded or not row.has_work else tx.wait_s(row.ready_at),
+            owner=row.owner,
+            epoch=row.epoch,
+            own_delay_s=row.delay_ms / 1000,
+            seeded=row.seeded,
+            excluded=row.excluded,
+            queued=row.queued,
+        )
+
+    def workers(self) -> list[WorkerState]:
+        return [WorkerState(**row._asdict()) for row in self._database.rows("workers")]
+
+    def stats(self) -> Stats:
+        with self._database.snapshot() as tx:
+            given_up = {Reason(row.reason): row.urls for row in tx.run("given_up")}
+            (row,) = tx.run("figures")
+            ready = [one.ready_at for one in tx.run("first_ready")]
+        left = None if tx.page_limit is None else max(0, tx.page_limit - row.pages - row.in_hand)
+        return Stats(
+            sites=row.sites,
+            sites_with_work=row.with_work,
+            sites_in_hand=row.owned,
+            known=row.known,
+            queued=row.known - row.done - sum(given_up.values()),
+            done=row.done,
+            pages=row.pages,
+            given_up=MappingProxyType(given_up),
+            pages_left=left,
+            wait_s=tx.wait_s(min(ready)) if ready else None,
+        )
+
+    def drained(self) -> bool:
+        (row,) = self._database.rows("any_unsettled")
+        return not row.unsettled
+
+    def settled(self) -> Iterator[tuple[str, bytes, Reason | None]]:
+        return walk_settled(self._database)
+
+    def audit(self) -> list[str]:
+        return audit(self._database)
+
+
+def _add(tx: Transaction, links: Sequence[Link]) -> tuple[list[Link], int]:
+    admitted = within_scope(tx, links)
+    return admitted, add_links(tx, admitted)
+
+
+def _free_some(tx: Transaction, worker: int) -> tuple[int, int]:
+    """Return how many sites were found and how many of them were freed by us."""
+    owned = owned_sites(tx, worker, FREE_SITES)
+    if not owned:
+        _inherit_figures(tx, worker)
+    return len(owned), free_sites(tx, worker, owned)
+
+
+def _inherit_figures(tx: Transaction, worker: int) -> None:
+    """Take over what a dead worker counted: what has to be summed up must not grow with every restart."""
+    shard = worker_shard(worker)
+    for row in tx.run("take_tally", shard=shard, worker=worker):
+        tx.mine.update({name: getattr(row, name) for name in COUNTERS})
+        tx.clock_ms = max(tx.clock_ms, row.clock_ms)
+    for row in tx.run("take_given_up", shard=shard, worker=worker):
+        tx.given_up[row.reason] += row.urls

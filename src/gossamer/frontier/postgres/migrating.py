@@ -1,0 +1,69 @@
+"""Bringing a database's schema up to date, and finding a crawl in it; safe when many come at once."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from gossamer.errors import GossamerError
+from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
+
+if TYPE_CHECKING:
+    import psycopg
+
+_SCRIPTS = resources.files("gossamer.frontier.postgres") / "migrations"
+_LOCK = 0x676F7373616D6572  # of this database, while its schema changes; any number that nobody else uses
+
+
+def migrate(connection: psycopg.Connection[Any], place: str) -> None:
+    """Run what is missing of the numbered scripts, each once. Whoever comes first does, and others wait for it."""
+    scripts = sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    if _version(connection) == len(scripts):
+        return
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        version = _version(connection)
+        if version > len(scripts):
+            raise GossamerError(f"The frontier in {place} was written by a newer Gossamer: upgrade this one to go on.")
+        if version == 0:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS gossamer")
+            connection.execute("CREATE TABLE gossamer.schema_version (version int4 NOT NULL)")
+            connection.execute("INSERT INTO gossamer.schema_version VALUES (0)")
+        for number, script in enumerate(scripts[version:], start=version + 1):
+            connection.execute("SET LOCAL search_path = gossamer")
+            connection.execute(script.read_bytes(), prepare=False)
+            connection.execute("UPDATE gossamer.schema_version SET version = %s", (number,))
+
+
+def _version(connection: psycopg.Connection[Any]) -> int:
+    (found,) = connection.execute("SELECT to_regclass('gossamer.schema_version') IS NOT NULL").fetchone() or (False,)
+    if not found:
+        return 0
+    (version,) = connection.execute("SELECT version FROM gossamer.schema_version").fetchone() or (0,)
+    return int(version)
+
+
+def find_crawl(connection: psycopg.Connection[Any], name: str, place: str) -> int:
+    """Return the number of a crawl, beginning it if there is none; refuse one that names sites or pages differently."""
+    found = "SELECT crawl, normaliser, suffix_list FROM gossamer.crawl WHERE name = %s"
+    row = connection.execute(found, (name,)).fetchone()
+    if row is None:
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            connection.execute(
+                "INSERT INTO gossamer.crawl (crawl, name, normaliser, suffix_list)"
+                " SELECT (SELECT coalesce(max(crawl), 0) + 1 FROM gossamer.crawl), %s, %s, %s ON CONFLICT DO NOTHING",
+                (name, NORMALISER_VERSION, SUFFIX_LIST_VERSION),
+            )
+        row = connection.execute(found, (name,)).fetchone()
+    assert row is not None
+    for what, theirs, ours in (
+        ("URL normaliser", row.normaliser, NORMALISER_VERSION),
+        ("public suffix list", row.suffix_list, SUFFIX_LIST_VERSION),
+    ):
+        if theirs != ours:
+            raise GossamerError(
+                f"The crawl {name} in {place} was made with {what} {theirs} and this Gossamer has {ours}, which would "
+                "name sites or pages differently: install the version it was made with, or start a new crawl."
+            )
+    return int(row.crawl)

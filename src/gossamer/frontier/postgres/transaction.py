@@ -1,0 +1,84 @@
+"""One transaction on a PostgreSQL frontier: statements by name, the crawl's terms and time, and counters."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
+
+from gossamer.frontier.postgres.keys import SiteKey, site_key, worker_shard
+from gossamer.records import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gossamer.frontier.postgres.crawl_clock import Reading
+    from gossamer.frontier.postgres.database import Database
+
+Row = Any
+COUNTERS = ("sites", "with_work", "known", "done", "pages", "in_hand", "owned")
+
+
+class Transaction:
+    """What one operation does at once. Counters are added to this worker's row at its end."""
+
+    def __init__(self, database: Database, row: Row, reading: Reading) -> None:
+        self._database = database
+        self.crawl: int = database.crawl
+        self.worker: int = database.worker
+        self.reading = reading
+        self.now_ms = database.crawl_clock.now_ms()
+        self.clock_ms = self.now_ms  # to be saved
+        self.wait_from_ms = database.crawl_clock.wait_from_ms()
+        self.state: str = row.state
+        self.delay_ms: int = row.delay_ms
+        self.page_limit: int | None = row.page_limit
+        self.scope = Scope(row.scope)
+        self.exclusions: int = row.exclusions
+        self.has_written = True  # an operation that changed nothing says so, and costs no commit
+        self.counts: defaultdict[int, Counter[str]] = defaultdict(Counter)  # by worker
+        self.given_up: Counter[str] = Counter()
+
+    @property
+    def mine(self) -> Counter[str]:
+        """The counters of whoever acts."""
+        return self.counts[self.worker]
+
+    def site_key(self, site: str) -> SiteKey:
+        """Return where a site lies."""
+        return site_key(self.crawl, site)
+
+    def after_ms(self, wait_s: float) -> int:
+        """Return the crawl time that is surely not reached before `wait_s` has passed."""
+        return self.wait_from_ms + math.ceil(max(0.0, wait_s) * 1000)
+
+    def wait_s(self, at_ms: int) -> float:
+        """Return how long until a crawl time is surely reached."""
+        return max(0, at_ms - self.now_ms) / 1000
+
+    # ------------------------------------------------------------------ statements
+
+    def run(self, name: str, **values: object) -> list[Row]:
+        """Run a statement by its name."""
+        return self._database.execute(name, {"crawl": self.crawl, **values})
+
+    def each(self, name: str, values: Sequence[Mapping[str, object]]) -> list[list[Row]]:
+        """Run a statement that returns rows once per set of values, in one round trip."""
+        if not values:
+            return []
+        return self._database.execute_each(name, [{"crawl": self.crawl, **some} for some in values])
+
+    def copy(self, name: str, types: Sequence[str], rows: Sequence[tuple[object, ...]]) -> None:
+        """Send rows in bulk."""
+        self._database.copy(name, types, rows)
+
+    def save(self) -> None:
+        """Add to the counters, each worker's in a row of its own, and save the clock with them."""
+        if not self.has_written:
+            return
+        self.mine["writes"] += 1
+        for worker, counts in sorted(self.counts.items()):
+            values = {name: counts[name] for name in ("writes", *COUNTERS)}
+            self.run("save_tally", shard=worker_shard(worker), worker=worker, clock_ms=self.clock_ms, **values)
+        for reason, urls in sorted(self.given_up.items()):
+            self.run("count_given_up", shard=worker_shard(self.worker), worker=self.worker, reason=reason, urls=urls)

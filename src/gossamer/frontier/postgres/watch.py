@@ -1,0 +1,39 @@
+"""Who is alive: an observer's own memory of when it last saw each worker's heartbeat counter move.
+
+Ages are counted on the observer's boot clock and nothing else, so that no clock's jump makes anybody look dead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Silent(NamedTuple):
+    """A worker whose counter stood still for the whole lease, and where it stood."""
+
+    worker: int
+    beats: int
+
+
+class Watch:
+    """Compares one look at the counters with the next."""
+
+    def __init__(self, lease_s: float) -> None:
+        self._lease_s = lease_s
+        self._since: dict[int, tuple[int, float]] = {}
+
+    def look(self, beats: Iterable[tuple[int, int]], now_s: float) -> list[Silent]:
+        """Take in all live workers' counters as of now; return who has been silent for the lease."""
+        since = {
+            worker: before if (before := self._since.get(worker)) and before[0] == count else (count, now_s)
+            for worker, count in beats
+        }
+        self._since = since
+        return [Silent(worker, count) for worker, (count, at_s) in since.items() if now_s - at_s >= self._lease_s]
+
+    def has_moved(self, beats: Iterable[tuple[int, int]]) -> bool:
+        """Tell whether any counter is other than at the last look, or any worker is new."""
+        return any(worker not in self._since or self._since[worker][0] != count for worker, count in beats)
