@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from base64 import b32encode
 from collections import Counter
 from hashlib import sha1
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -30,16 +31,13 @@ from gossamer.urls import hash_url
 from tests.inspect.crawls import BEGAN_AT, Crawl
 from tests.store.samples import refusals
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 FORMATS = ["jsonl", "csv", "parquet", "txt", "warc"]
 
 
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A crawl with several parts, an open journal, and pages that were fetched again."""
-    folder = tmp_path / "crawl"
+    folder = tmp_path_factory.mktemp("crawled") / "crawl"
     with Crawl(folder, part_rows=7) as crawl:
         for number in range(40):
             crawl.keep(f"https://{'abcd'[number % 4]}.test/{number}")
@@ -53,6 +51,12 @@ def many(tmp_path: Path) -> Path:
     crash.store.sync()
     crash.crash()
     return folder
+
+
+@pytest.fixture
+def many(crawled: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be gone on with."""
+    return Path(shutil.copytree(crawled, tmp_path / "crawl"))
 
 
 def export(folder: Path, form: str, output: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:

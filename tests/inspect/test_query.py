@@ -6,8 +6,10 @@ import csv
 import io
 import json
 import os
+import shutil
 import socket
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,11 +22,26 @@ from gossamer.records import RequestRow
 from gossamer.store.reading import last_pages
 from gossamer.store.schemas import TABLES
 from gossamer.urls import hash_url, site_of
+from tests.inspect.conftest import URLS
 from tests.inspect.crawls import BEGAN_AT, Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl of three sites that is over: nine pages, three URLs given up, three redirects."""
+    with Crawl(tmp_path_factory.mktemp("crawled") / "crawl") as crawl:
+        crawl.add(*URLS)
+        crawl.run()
+    return crawl.folder
+
+
+@pytest.fixture
+def folder(crawled: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be attacked."""
+    return Path(shutil.copytree(crawled, tmp_path / "crawl"))
 
 
 def ask(folder: Path | Sequence[Path], sql: str, capsys: pytest.CaptureFixture[str], *options: str) -> str:

@@ -92,7 +92,7 @@ class Database:
             return int(rows)
 
     def last_pages(self, parts: Sequence[Part]) -> str:
-        """Return SQL for the rows of `pages` that some parts hold and that are the last of their URL."""
+        """Return SQL for the rows of `pages` that some parts hold and that are the last of their URL, in any order."""
         rows = views.stored_rows(PAGES, parts)
         if not self._hides:
             return rows
