@@ -5,10 +5,10 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check lint format bench lock
+.PHONY: help setup test check lint format bench lock reference
 
 help:  ## List these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 setup:  ## Make or refresh .venv, with the tools for working on Gossamer
 	@./gossamer --dev
@@ -30,6 +30,9 @@ format: setup  ## Format the code and mend what can be mended mechanically
 
 bench: setup  ## Run the benchmarks: make bench ARGS="--help"
 	$(PYTHON) -m bench $(ARGS)
+
+reference: setup  ## Write docs/reference anew from the code
+	$(PYTHON) tools/reference.py
 
 lock:  ## Write the lock files anew from pyproject.toml: make lock ARGS="--upgrade" for newer versions
 	$${GOSSAMER_PYTHON:-python3} tools/lock.py $(ARGS)

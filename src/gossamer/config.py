@@ -42,7 +42,7 @@ _WORDS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Setting:
+class Setting:
     """One field of one section, and the name it goes by."""
 
     key: str
@@ -74,7 +74,7 @@ def gather(
     `spell` writes a setting as whoever gave the flags would; as on the command line if there is none.
     Every value is checked, also one that another overrides; the message says where a wrong one came from.
     """
-    known = _declared(sections)
+    known = declared(sections)
     values: dict[str, object] = {}
     for source in (_from_file(file), _from_environment(environment), _from_flags(flags, spell or _flag)):
         for key, value in source.given.items():
@@ -92,20 +92,9 @@ def gather(
     return {name: _build(section, name, known, values) for name, section in sections.items()}
 
 
-def as_toml(settings: Mapping[str, Any]) -> str:
-    """Write settings as a `crawl.toml` that `gather` reads back to equal ones."""
-    lines = []
-    for setting in _declared({name: type(section) for name, section in settings.items()}).values():
-        value = getattr(settings[setting.section], setting.field.name)
-        lines += [f"# {line}" for line in setting.field.metadata.get("help", "").splitlines()]
-        # TOML has no word for None; it is what a setting is that nobody gave.
-        lines += [f"# {setting.key} =" if value is None else f"{setting.key} = {_toml(value)}", ""]
-    return "\n".join(lines)
-
-
-def _declared(sections: Mapping[str, type[Any]]) -> dict[str, _Setting]:
+def declared(sections: Mapping[str, type[Any]]) -> dict[str, Setting]:
     """Return the settings of all sections by key; that two share one key is a bug."""
-    known: dict[str, _Setting] = {}
+    known: dict[str, Setting] = {}
     for name, section in sections.items():
         hints = get_type_hints(section)
         for field in dataclasses.fields(section):
@@ -116,8 +105,24 @@ def _declared(sections: Mapping[str, type[Any]]) -> dict[str, _Setting]:
                 (kind,) = (option for option in get_args(kind) if option is not NoneType)
                 assert field.default is None, f"{key} may be None, so None must be its default"
             assert key not in known, f"{key} is a setting of both {known[key].section} and {name}"
-            known[key] = _Setting(key=key, section=name, field=field, kind=kind, unit=unit)
+            known[key] = Setting(key=key, section=name, field=field, kind=kind, unit=unit)
     return known
+
+
+def as_toml(settings: Mapping[str, Any]) -> str:
+    """Write settings as a `crawl.toml` that `gather` reads back to equal ones."""
+    lines = []
+    for setting in declared({name: type(section) for name, section in settings.items()}).values():
+        value = getattr(settings[setting.section], setting.field.name)
+        lines += [f"# {line}" for line in setting.field.metadata.get("help", "").splitlines()]
+        # TOML has no word for None; it is what a setting is that nobody gave.
+        lines += [f"# {setting.key} =" if value is None else f"{setting.key} = {_toml(value)}", ""]
+    return "\n".join(lines)
+
+
+def variable(key: str) -> str:
+    """Return the name of a setting in the environment."""
+    return _PREFIX + key.upper()
 
 
 def _from_flags(flags: Mapping[str, object], spell: Callable[[str], str]) -> _Source:
@@ -131,7 +136,7 @@ def _from_environment(environment: Mapping[str, str]) -> _Source:
         for name, value in environment.items()
         if name.startswith(_PREFIX) and value and not _NOT_SETTINGS.fullmatch(name)
     }
-    return _Source(given=given, spell=_variable)
+    return _Source(given=given, spell=variable)
 
 
 def _from_file(file: Path | None) -> _Source:
@@ -160,18 +165,14 @@ def _flag(key: str) -> str:
     return "--" + key.replace("_", "-")
 
 
-def _variable(key: str) -> str:
-    return _PREFIX + key.upper()
-
-
-def _build(section: type[Any], name: str, known: Mapping[str, _Setting], values: Mapping[str, object]) -> Any:
+def _build(section: type[Any], name: str, known: Mapping[str, Setting], values: Mapping[str, object]) -> Any:
     arguments = {}
     for setting in known.values():
         if setting.section == name and setting.key in values:
             arguments[setting.field.name] = values[setting.key]
         elif setting.section == name and _is_required(setting.field):
             key = setting.key
-            raise GossamerError(f"{_flag(key)} is needed; {_variable(key)} or {key} in crawl.toml will do too")
+            raise GossamerError(f"{_flag(key)} is needed; {variable(key)} or {key} in crawl.toml will do too")
     try:
         return section(**arguments)
     except ValueError as error:
@@ -182,7 +183,7 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
     return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def _convert(setting: _Setting, value: object) -> Any:
+def _convert(setting: Setting, value: object) -> Any:
     """Return the value as its field has it, or raise ValueError with what would have been right."""
     converted = _as_kind(setting.kind, setting.unit, value)
     minimum, maximum = (setting.field.metadata.get(bound) for bound in ("minimum", "maximum"))

@@ -34,19 +34,6 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
             assert anchor in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_command_in_the_documentation_exists(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    typed = re.findall(r"(?m)^    (?:\$ )?\./gossamer ([^|\n]+)", page.read_text())
-    for line in typed:
-        path: list[str] = []
-        for word in shlex.split(line, comments=True):
-            if not re.fullmatch("[a-z]+", word) or run([*path, word, "--help"]) != 0:
-                break
-            path.append(word)
-            capsys.readouterr()
-        assert path or line.startswith("--help"), line
-
-
 def test_the_readme_shows_every_command() -> None:
     readme = (ROOT / "README.md").read_text()
     assert [name for name in SUMMARIES if f"gossamer {name}" not in readme] == []

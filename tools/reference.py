@@ -1,0 +1,263 @@
+"""Write docs/reference from the code: commands, settings, tables, metrics. Run by `make reference`.
+
+Each page is made from what the program itself goes by, so that it cannot say anything else; a test compares. Nothing
+of this machine (cores, terminal, paths) gets into the pages.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+
+import click
+from prometheus_client import Counter, Histogram
+
+from gossamer import metrics
+from gossamer.cli import gossamer
+from gossamer.config import declared, variable
+from gossamer.crawl.settings import SECTIONS
+from gossamer.inspect.views import SITES, sql_type, views
+from gossamer.records.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gossamer.config import Setting
+
+FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
+NOTE: Final = "<!-- Written by `make reference` from the code: do not edit. -->\n"
+
+_DURATIONS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_SIZES: Final = {"GB": 10**9, "MB": 10**6, "KB": 10**3, "MiB": 2**20, "KiB": 2**10}
+
+
+def pages() -> dict[str, str]:
+    """Return every page of the reference by its file's name."""
+    return {
+        "cli.md": NOTE + "\n" + _cli(),
+        "settings.md": NOTE + "\n" + _settings(),
+        "tables.md": NOTE + "\n" + _tables(),
+        "metrics.md": NOTE + "\n" + _metrics(),
+    }
+
+
+def main() -> None:
+    """Write all pages."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        sys.stdout.write(f"docs/reference/{name}\n")
+
+
+# Commands
+
+
+def _cli() -> str:
+    commands = list(_walk(gossamer, None, "gossamer"))
+    listed = "".join(
+        f"- [`{context.command_path}`](#{_anchor(context.command_path)}): {context.command.get_short_help_str(200)}\n"
+        for context in commands[1:]
+    )
+    return (
+        "# Commands\n\n"
+        "What each command's `--help` says. A mistake is answered in one sentence, with exit status 2.\n\n"
+        f"{listed}\n" + "\n".join(map(_command, commands))
+    )
+
+
+def _walk(command: click.Command, parent: click.Context | None, name: str) -> Iterator[click.Context]:
+    context = click.Context(command, parent=parent, info_name=name)
+    yield context
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            assert found is not None, below
+            yield from _walk(found, context, below)
+
+
+def _command(context: click.Context) -> str:
+    command = context.command
+    parts = [
+        f"## {context.command_path}",
+        f"    Usage: {context.command_path} {' '.join(command.collect_usage_pieces(context))}",
+    ]
+    parts += map(_paragraph, inspect.cleandoc(command.help or "").split("\n\n"))
+    options = [_option(option, context) for option in command.params if isinstance(option, click.Option)]
+    if options:
+        parts.append(_table(("option", "meaning"), options))
+    return "\n\n".join(parts) + "\n"
+
+
+def _paragraph(text: str) -> str:
+    """Return a paragraph of a command's help: running text, or lines to be left as they are (behind `\\b`)."""
+    if not text.startswith("\b"):
+        return text
+    title, _, lines = text.removeprefix("\b\n").partition("\n")
+    return f"{title}\n\n" + textwrap.indent(textwrap.dedent(lines), "    ")
+
+
+def _option(option: click.Option, context: click.Context) -> tuple[str, str]:
+    record = option.get_help_record(context)
+    assert record is not None, f"{option.name} is hidden"
+    names, meaning = record
+    in_environment = f" Or as `{option.envvar}`." if isinstance(option.envvar, str) else ""
+    return f"`{names}`", " ".join(meaning.split()) + in_environment
+
+
+# Settings
+
+
+def _settings() -> str:
+    sections = "\n".join(_section(name) for name in SECTIONS)
+    return f"""# Settings
+
+Each setting can be given in four ways; the first of them that is there wins:
+
+1. as a flag of [`gossamer crawl`](cli.md#gossamer-crawl), or, if it has none of its own, as `--set SETTING=VALUE`;
+2. in the environment;
+3. in `crawl.toml` in the crawl's folder (or the file that `--config` names), as `setting = value`, text in quotes;
+4. else the default holds.
+
+A duration is a number of seconds, or has a unit: `0.5`, `90s`, `2m`, `8h`, `3d`, `500ms`. A size is a number of
+bytes, or has a unit: `64MB`, `1GiB`. A list is separated by commas; in the file it may be a TOML list.
+What is unknown or out of bounds is refused, with the nearest name that would be right.
+
+The settings that a crawl runs with stand in its `crawl.toml`, and hold for the next start unless it says otherwise.
+
+{sections}"""
+
+
+def _section(name: str) -> str:
+    about = (SECTIONS[name].__doc__ or "").strip().partition("\n")[0]
+    flags = _flags()
+    rows = [
+        (f"`{setting.key}`", _kind(setting), _default(setting), flags[setting.key], _sentence(setting))
+        for setting in declared(SECTIONS).values()
+        if setting.section == name
+    ]
+    return (
+        f"## {name}\n\n{about}\n\n" + _table(("setting", "value", "default", "flag, variable", "meaning"), rows) + "\n"
+    )
+
+
+def _flags() -> dict[str, str]:
+    """Return how each setting is given outside of the file."""
+    command = gossamer.get_command(click.Context(gossamer), "crawl")
+    assert command is not None
+    own = {option.name: option.opts[-1] for option in command.params} | {"warc": "--no-warc"}
+    return {key: f"`{own.get(key, f'--set {key}=')}`, `{variable(key)}`" for key in declared(SECTIONS)}
+
+
+def _kind(setting: Setting) -> str:
+    of = setting.kind
+    many = get_origin(of) is tuple
+    if many:
+        of = get_args(of)[0]
+    if get_origin(of) is Literal or issubclass(of, StrEnum):
+        one = ", ".join(f"`{value}`" for value in (get_args(of) or list(of)))
+    else:
+        numbers = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text", Path: "file"}
+        one = {"_s": "duration", "_bytes": "size"}.get(setting.unit, numbers[of])
+    least, most = setting.field.metadata.get("minimum"), setting.field.metadata.get("maximum")
+    bounds = [f"at least {_quantity(least, setting.unit)}"] if least else []
+    bounds += [f"at most {_quantity(most, setting.unit)}"] if most else []
+    return ", ".join([f"list: {one}" if many else one, *bounds])
+
+
+def _default(setting: Setting) -> str:
+    shown = default_as_given(setting)
+    return f"`{shown}`" if shown else ""
+
+
+def default_as_given(setting: Setting) -> str:
+    """Return a setting's default as one would give it; empty if by default there is none."""
+    value = setting.field.default
+    if value is None or value in ("", ()):
+        return ""
+    if isinstance(value, tuple):
+        return ",".join(_quantity(item, setting.unit) for item in value)
+    return str(value).lower() if isinstance(value, bool) else _quantity(value, setting.unit)
+
+
+def _quantity(value: Any, unit: str) -> str:
+    """Return a value with the largest unit that makes it a whole number."""
+    factors: Mapping[str, int] = {"_s": _DURATIONS, "_bytes": _SIZES}.get(unit, {})
+    for name, factor in factors.items():
+        if value and value % factor == 0:
+            return f"{value // factor:.0f}{name}"
+    return f"{value:g}s" if unit == "_s" else str(value)
+
+
+def _sentence(setting: Setting) -> str:
+    text = setting.field.metadata["help"]
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+# Tables
+
+
+def _tables() -> str:
+    described = "\n".join(
+        f"## {table.name}\n\n{table.meaning[0].upper()}{table.meaning[1:]}.\n\n"
+        + _table(
+            ("column", "in SQL", "meaning") if table is SITES else ("column", "in SQL", "in Parquet", "meaning"),
+            [
+                (f"`{column.name}`", sql_type(column), *(() if table is SITES else (str(column.type),)), column.meaning)
+                for column in table.columns
+            ],
+        )
+        + "\n"
+        for table in views()
+    )
+    reasons = ", ".join(f"`{reason}`" for reason in Reason)
+    return f"""# Tables
+
+What [`gossamer query`](cli.md#gossamer-query) sees. All but `sites` lie in the crawl's folder as Parquet, in
+folders of the same names ([what lies on disk](../data.md)). There, nothing is null: what is unknown is empty or zero.
+
+{described}
+## Reasons
+
+What `reason` may be in `requests`, and why a URL is given up: {reasons}.
+"""
+
+
+# Metrics
+
+
+def _metrics() -> str:
+    rows = []
+    for metric in vars(metrics).values():
+        if isinstance(metric, Counter | Histogram):
+            (described,) = metric.describe()
+            name = f"{described.name}_total" if described.type == "counter" else described.name
+            labels = ", ".join(f"`{label}`" for label in metric._labelnames)  # noqa: SLF001  # nothing else tells them
+            rows.append((f"`{name}`", described.type, labels, f"{described.documentation}."))
+    return f"""# Metrics
+
+Every worker counts these since it started, as Prometheus would have them, in `gossamer.metrics.REGISTRY`. No command
+serves them yet; [`gossamer status`](cli.md#gossamer-status) and [`gossamer top`](cli.md#gossamer-top) show the
+figures that workers send with their heartbeats.
+
+{_table(("name", "type", "labels", "meaning"), rows)}
+"""
+
+
+# Markdown
+
+
+def _table(heads: tuple[str, ...], rows: list[Any]) -> str:
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+if __name__ == "__main__":
+    main()
