@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.inspect.stored import archived, decode_body, read_body
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.records import Fetched, PageRow
+
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ def _page(row: PageRow, read_html: Callable[[], str]) -> Page:
         url=row.url,
         site=row.site,
         depth=row.depth,
-        fetched_at=datetime.fromtimestamp(row.fetched_at, UTC),
+        fetched_at=_EPOCH + timedelta(microseconds=round(row.fetched_at * 1e6)),  # to the digit as in the tables
         status=row.status,
         content_type=row.content_type,
         charset=row.charset,

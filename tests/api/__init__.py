@@ -1,0 +1,1 @@
+"""Tests of gossamer as programs use it."""
