@@ -126,15 +126,15 @@ class Store:
         marked as its duplicate; if that one's payload is archived too, only a reference to it is.
         """
         original = self._contents.find(row) if answer is not None else None
-        if original is not None:
+        is_revisit = False
+        if answer is not None and original is not None:
             row = row._replace(duplicate_of=original.url)
-        if not archive:
-            pass
-        elif answer is not None and original is not None and original.payload_digest == row.payload_digest:
-            revisit = encode_revisit(answer, row.payload_digest, same_as=original.url, same_at=original.fetched_at)
-            row = self._keep_records(row, revisit.archive, revisit.response_offset, is_revisit=True)
-        else:
-            row = self._keep_records(row, archive, response_offset)
+            is_revisit = bool(archive) and original.payload_digest == row.payload_digest
+            if is_revisit:
+                revisit = encode_revisit(answer, row.payload_digest, same_as=original.url, same_at=original.fetched_at)
+                archive, response_offset = revisit.archive, revisit.response_offset
+        if archive:
+            row = self._keep_records(row, archive, response_offset, is_revisit=is_revisit)
         if answer is not None and original is None:
             self._contents.note(row)
         self._pages.keep(row)  # after its record: see `sync`
