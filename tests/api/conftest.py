@@ -29,6 +29,7 @@ class Terms(TypedDict):
     delay: float
     nameserver: str
     allow_network: str
+    batch: float
 
 
 @pytest.fixture(scope="session")
@@ -50,4 +51,5 @@ def terms_for(server: Server, folder: Path) -> Terms:
         delay=0,
         nameserver=server.dns,
         allow_network="127.0.0.0/8",
+        batch=0.06,  # seconds; the tests wait for many reports
     )

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gossamer
-from gossamer import Crawl, End, GossamerError
+from gossamer import Crawl, End, GossamerError, simweb
+from gossamer.api.crawl import IN_FLIGHT
+from gossamer.simweb import plain_web
 from gossamer.store.checking import check
 from gossamer.supervisor.lock import hold_folder, is_held
-from tests.api.conftest import PAGES, SITES
+from tests.api.conftest import PAGES, SITES, terms_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gossamer.simweb import Server
     from tests.api.conftest import Terms
 
@@ -101,15 +105,27 @@ async def test_a_crawl_that_is_cancelled_while_it_is_being_opened_leaves_nothing
 
 
 def test_a_slow_reader_slows_the_crawl(server: Server, terms: Terms) -> None:
-    in_flight = 3
+    assert read_slowly(Crawl(server.seeds(), **terms, in_flight=3), server, most_unread=3) == ALL
+
+
+def test_a_hundred_pages_wait_for_a_reader_if_nothing_else_is_said(tmp_path: Path) -> None:
+    with simweb.serve(plain_web(sites=IN_FLIGHT + 20, pages=1)) as server:
+        crawl = Crawl(server.seeds(), **terms_for(server, tmp_path / "data"))
+        assert read_slowly(crawl, server, most_unread=IN_FLIGHT) == IN_FLIGHT + 20
+
+
+def read_slowly(crawl: Crawl, server: Server, *, most_unread: int) -> int:
+    """Read all pages, the first not before all others that may come have come; return how many they were."""
     before = server.answered()
-    with Crawl(server.seeds(), **terms, in_flight=in_flight) as crawl:
-        for read, page in enumerate(crawl):
-            while read == 0 and len(asked_pages(server, before)) < in_flight:
-                pass  # the others come without being asked for
-            ahead = len(asked_pages(server, before)) - read
-            assert ahead <= in_flight, f"{ahead} pages were fetched and not read at {page.url}"
-    assert read == ALL - 1
+    read = 0
+    with crawl:
+        for page in crawl:
+            while read == 0 and len(asked_pages(server, before)) < most_unread:
+                pass
+            unread = len(asked_pages(server, before)) - read
+            assert unread <= most_unread, f"{unread} pages were fetched and not read at {page.url}"
+            read += 1
+    return read
 
 
 def test_limits_end_the_loop(server: Server, terms: Terms) -> None:

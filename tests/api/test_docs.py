@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gossamer
-from gossamer import Crawl
+from gossamer import Crawl, simweb
+from gossamer.simweb import plain_web
 from tests.api.conftest import terms_for
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gossamer.simweb import Server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,6 +29,13 @@ EXAMPLES = {
 }
 CRAWLS = [name for name, code in EXAMPLES.items() if "Crawl(" in code]
 READS = [name for name, code in EXAMPLES.items() if "Crawl(" not in code]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A web of two pages: the examples wait a second between two."""
+    with simweb.serve(plain_web(sites=1, pages=2)) as running:
+        yield running
 
 
 def on_the_simulated_web(code: str, server: Server) -> str:
