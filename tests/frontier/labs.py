@@ -198,3 +198,6 @@ LABS: dict[str, Callable[..., Lab]] = {
     "sqlite": SqliteLab,
     **{f"postgres{version}": partial(PostgresLab, version=version) for version in postgres_server.versions()},
 }
+
+# How many random histories an engine is put through: what a few seconds allow. A server is slower, crash by crash.
+HISTORIES = {name: 2_000 if name == "sqlite" else int(os.environ.get("GOSSAMER_TEST_HISTORIES", "60")) for name in LABS}

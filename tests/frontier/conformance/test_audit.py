@@ -11,7 +11,7 @@ from hypothesis.stateful import invariant, run_state_machine_as_test
 
 from gossamer.records import Done, GivenUp, Reason, Retry, UrlStatus
 from tests.frontier.conformance.test_model import History
-from tests.frontier.labs import LABS
+from tests.frontier.labs import HISTORIES, LABS
 from tests.frontier.samples import claim, complete, link, links
 
 if TYPE_CHECKING:
@@ -121,4 +121,4 @@ class AuditedHistory(History):
 @pytest.mark.parametrize("engine", sorted(LABS))
 def test_any_history_leaves_a_frontier_that_agrees_with_itself(engine: str) -> None:
     machine = type("AuditedHistoryOf" + engine.title(), (AuditedHistory,), {"engine": engine})
-    run_state_machine_as_test(machine, settings=settings(max_examples=100, stateful_step_count=20))
+    run_state_machine_as_test(machine, settings=settings(max_examples=HISTORIES[engine] // 20, stateful_step_count=20))

@@ -37,7 +37,7 @@ from gossamer.records import (
     Visit,
 )
 from tests.frontier.conformance.model import Model
-from tests.frontier.labs import LABS
+from tests.frontier.labs import HISTORIES, LABS
 from tests.frontier.samples import link
 
 if TYPE_CHECKING:
@@ -253,4 +253,4 @@ class History(RuleBasedStateMachine):
 @pytest.mark.parametrize("engine", sorted(LABS))
 def test_any_history_goes_as_the_model_says(engine: str) -> None:
     machine = type("HistoryOf" + engine.title(), (History,), {"engine": engine})
-    run_state_machine_as_test(machine, settings=settings(max_examples=2_000, stateful_step_count=20))
+    run_state_machine_as_test(machine, settings=settings(max_examples=HISTORIES[engine], stateful_step_count=20))

@@ -122,10 +122,8 @@ class _Batch:
             sites=[key.site_id for key in keys],
             hosts=[host for _, host in places],
         )
-        if older := sorted(set(keys) - set(created)):
-            self._tx.run(
-                "mark_seeded", shards=[key.shard for key in older], sites=[key.site_id for key in older]
-            )
+        older = by_shard(set(keys) - set(created))
+        self._tx.each("mark_seeded", [{"shard": shard, "sites": sites} for shard, sites in older.items()])
 
     def add_new(self) -> list[tuple[int, Link, int]]:
         """Accept what is new and lower depths; return number, link and depth of the new ones."""
@@ -141,15 +139,14 @@ class _Batch:
                 for number, link, depth in fresh
             ])  # fmt: skip
         # What somebody else added since we looked may have come from farther away, too.
-        if nearer := [row.n for row in unseen if row.n not in added]:
-            values = {
-                "shards": [self._keys[number].shard for number in nearer],
-                "sites": [self._keys[number].site_id for number in nearer],
-                "hashes": [self._links[number].url_hash for number in nearer],
-                "depths": [self._depths[number] for number in nearer],
-            }
-            tx.run("lower_seen", **values)
-            tx.run("lower_queue", **values)
+        nearer = sorted(
+            (self._keys[row.n], self._links[row.n].url_hash, self._depths[row.n])
+            for row in unseen
+            if row.n not in added
+        )
+        values = [{**key._asdict(), "url_hash": url_hash, "depth": depth} for key, url_hash, depth in nearer]
+        tx.each("lower_seen", values)
+        tx.each("lower_queue", values)
         return fresh
 
 

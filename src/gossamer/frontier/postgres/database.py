@@ -42,6 +42,7 @@ MOST_PATIENCE_S = 10.0  # between two attempts to connect
 _SETTINGS = """
     SET search_path = gossamer;
     SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
+    SET enable_material = off; SET random_page_cost = 1; SET cpu_tuple_cost = 0.1; SET cpu_index_tuple_cost = 0.05;
     SET jit = off;
     SET idle_in_transaction_session_timeout = '60s';
     SELECT set_config('synchronous_commit', 'on', false)
@@ -233,5 +234,5 @@ class Database:
             spent_s = time.perf_counter() - began
             metrics.FRONTIER_STATEMENT_SECONDS.labels(name).observe(spent_s)
             if spent_s > self._slow_s:
-                stack = "".join(traceback.format_stack(limit=12)[:-2])
+                stack = "".join(traceback.format_stack(limit=20)[:-2])
                 log.warning("Statement %s held its connection for %.1f s, called from:\n%s", name, spent_s, stack)

@@ -17,7 +17,7 @@ from gossamer.frontier.postgres.auditing import audit, walk_settled
 from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
 from gossamer.frontier.postgres.completing import record_visits
 from gossamer.frontier.postgres.database import Database
-from gossamer.frontier.postgres.keys import site_key, worker_shard
+from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
 from gossamer.frontier.postgres.releasing import free_sites, owned_sites
 from gossamer.frontier.postgres.transaction import COUNTERS
 from gossamer.frontier.postgres.watch import Silent, Watch
@@ -136,13 +136,12 @@ class PostgresFrontier:
 
     def _change_exclusions(self, sites: Iterable[str], change_list: str, *, excluded: bool) -> None:
         names = sorted(set(sites))
-        keys = sorted(site_key(self._crawl, name) for name in names)
+        shards = by_shard(site_key(self._crawl, name) for name in names)
 
         def work(tx: Transaction) -> None:
             tx.run("lock_exclusions", exclusions_lock=EXCLUSIONS_LOCK)
             tx.run(change_list, names=names)
-            shards, numbers = [key.shard for key in keys], [key.site_id for key in keys]
-            tx.run("mark_excluded", excluded=excluded, shards=shards, sites=numbers)
+            tx.each("mark_excluded", [{"shard": s, "sites": ids, "excluded": excluded} for s, ids in shards.items()])
             tx.run("count_exclusion_change")
 
         self._database.run("exclude", work)
@@ -152,6 +151,7 @@ class PostgresFrontier:
 
     def mark_seeds_loaded(self, digest: str) -> None:
         self._database.run("mark_seeds_loaded", lambda tx: tx.run("mark_seeds_loaded", digest=digest))
+        self._database.rows("analyze")
 
     # ------------------------------------------------------------------ a worker
 
@@ -357,7 +357,7 @@ def _add(tx: Transaction, links: Sequence[Link]) -> tuple[list[Link], int]:
 def _free_some(tx: Transaction, worker: int) -> tuple[int, int]:
     """Return how many sites were found and how many of them were freed by us."""
     owned = owned_sites(tx, worker, FREE_SITES)
-    if not owned:
+    if not owned and worker != tx.worker:
         _inherit_figures(tx, worker)
     return len(owned), free_sites(tx, worker, owned)
 

@@ -36,8 +36,9 @@ def migrate(connection: psycopg.Connection[Any], place: str) -> None:
 
 
 def _version(connection: psycopg.Connection[Any]) -> int:
-    (found,) = connection.execute("SELECT to_regclass('gossamer.schema_version') IS NOT NULL").fetchone() or (False,)
-    if not found:
+    # Not to_regclass, which may answer from a cache that is older than the lock.
+    found = "SELECT 1 FROM pg_tables WHERE schemaname = 'gossamer' AND tablename = 'schema_version'"
+    if connection.execute(found).fetchone() is None:
         return 0
     (version,) = connection.execute("SELECT version FROM gossamer.schema_version").fetchone() or (0,)
     return int(version)

@@ -70,18 +70,20 @@ SELECT nextval('arrival') AS arrival FROM pg_advisory_xact_lock_shared(%(exclusi
 COPY stage (n, shard, site_id, url_hash, depth, first_of_site) FROM STDIN (FORMAT BINARY)
 
 -- name: seeded_sites
-SELECT d.site_id FROM unnest(%(shards)s::int2[], %(sites)s::int8[]) AS d (shard, site_id)
-JOIN site s ON s.shard = d.shard AND s.crawl = %(crawl)s AND s.site_id = d.site_id WHERE s.seeded
+SELECT d.site_id FROM unnest(%(shards)s::int2[], %(sites)s::int8[]) AS d (shard, site_id) CROSS JOIN LATERAL (
+    SELECT 1 FROM site s WHERE s.shard = d.shard AND s.crawl = %(crawl)s AND s.site_id = d.site_id AND s.seeded LIMIT 1) s
 
 -- name: seeded_hosts
-SELECT d.site_id, d.name FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hosts)s::text[]) AS d (shard, site_id, name)
-JOIN host h ON h.shard = d.shard AND h.crawl = %(crawl)s AND h.site_id = d.site_id AND h.name = d.name WHERE h.seeded
+SELECT d.site_id, d.name
+FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hosts)s::text[]) AS d (shard, site_id, name) CROSS JOIN LATERAL (
+    SELECT 1 FROM host h
+    WHERE h.shard = d.shard AND h.crawl = %(crawl)s AND h.site_id = d.site_id AND h.name = d.name AND h.seeded LIMIT 1) h
 
 -- name: missing_sites
-SELECT g.n FROM stage g
-WHERE g.first_of_site AND NOT EXISTS (
-    SELECT 1 FROM site s WHERE s.shard = g.shard AND s.crawl = %(crawl)s AND s.site_id = g.site_id)
-ORDER BY g.shard, g.site_id
+SELECT g.n FROM stage g LEFT JOIN LATERAL (
+    SELECT true AS found FROM site s WHERE s.shard = g.shard AND s.crawl = %(crawl)s AND s.site_id = g.site_id LIMIT 1
+    ) s ON true
+WHERE g.first_of_site AND s.found IS NULL ORDER BY g.shard, g.site_id
 
 -- name: open_shards
 INSERT INTO open_shard (crawl, shard) SELECT %(crawl)s, d.shard FROM unnest(%(shards)s::int2[]) AS d (shard)
@@ -98,8 +100,8 @@ FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(names)s::text[], %(arrivals
 ON CONFLICT DO NOTHING RETURNING site_id
 
 -- name: mark_seeded
-UPDATE site s SET seeded = true FROM unnest(%(shards)s::int2[], %(sites)s::int8[]) AS d (shard, site_id)
-WHERE s.shard = d.shard AND s.crawl = %(crawl)s AND s.site_id = d.site_id AND NOT s.seeded
+UPDATE site SET seeded = true
+WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[]) AND NOT seeded RETURNING 1
 
 -- name: mark_seeded_hosts
 INSERT INTO host (shard, crawl, site_id, name, seeded)
@@ -108,9 +110,12 @@ FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hosts)s::text[]) AS d (shar
 ON CONFLICT (shard, crawl, site_id, name) DO UPDATE SET seeded = true WHERE NOT host.seeded
 
 -- name: unseen
--- One look per link tells both: what is not known yet, and what is known at a greater depth.
-SELECT g.n, s.depth FROM stage g
-LEFT JOIN seen s ON s.shard = g.shard AND s.crawl = %(crawl)s AND s.site_id = g.site_id AND s.url_hash = g.url_hash
+-- One look per link tells both: what is not known yet, and what is known at a greater depth. Here and elsewhere LATERAL
+-- with a LIMIT leaves no other plan than one search of the index per row, also for a table without statistics.
+SELECT g.n, s.depth FROM stage g LEFT JOIN LATERAL (
+    SELECT s.depth FROM seen s
+    WHERE s.shard = g.shard AND s.crawl = %(crawl)s AND s.site_id = g.site_id AND s.url_hash = g.url_hash LIMIT 1
+    ) s ON true
 WHERE s.depth IS NULL OR s.depth > g.depth
 
 -- name: add_seen
@@ -125,18 +130,15 @@ ON CONFLICT DO NOTHING RETURNING url_hash
 COPY queue (shard, crawl, site_id, seq, rank, depth, hops, kind, url_hash, via, url) FROM STDIN (FORMAT BINARY)
 
 -- name: lower_seen
-UPDATE seen s SET depth = d.depth
-FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hashes)s::bytea[], %(depths)s::int4[])
-     AS d (shard, site_id, url_hash, depth)
-WHERE s.shard = d.shard AND s.crawl = %(crawl)s AND s.site_id = d.site_id AND s.url_hash = d.url_hash
-  AND s.depth > d.depth AND s.outcome IS NULL
+UPDATE seen SET depth = %(depth)s
+WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND url_hash = %(url_hash)s AND depth > %(depth)s
+  AND outcome IS NULL
+RETURNING 1
 
 -- name: lower_queue
-UPDATE queue q SET depth = d.depth
-FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hashes)s::bytea[], %(depths)s::int4[])
-     AS d (shard, site_id, url_hash, depth)
-WHERE q.shard = d.shard AND q.crawl = %(crawl)s AND q.site_id = d.site_id AND q.url_hash = d.url_hash
-  AND q.depth > d.depth
+UPDATE queue SET depth = %(depth)s
+WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND url_hash = %(url_hash)s AND depth > %(depth)s
+RETURNING 1
 
 -- name: hold_awake
 -- Whoever puts a site to rest takes FOR UPDATE and then looks at the queue in a second statement. With this lock that
@@ -195,9 +197,9 @@ WITH due AS MATERIALIZED (
     ORDER BY s.ready_at, s.arrival LIMIT %(sites)s FOR NO KEY UPDATE SKIP LOCKED
 ), picked AS MATERIALIZED (
     SELECT due.site_id, u.*,
-           u.found = 0 OR u.blocked OR EXISTS (
-               SELECT 1 FROM queue w WHERE w.shard = %(shard)s AND w.crawl = %(crawl)s AND w.site_id = due.site_id
-                 AND w.not_before > 0 AND w.not_before <= %(now_ms)s) AS untidy
+           u.found = 0 OR u.blocked OR (
+               SELECT true FROM queue w WHERE w.shard = %(shard)s AND w.crawl = %(crawl)s AND w.site_id = due.site_id
+                 AND w.not_before > 0 AND w.not_before <= %(now_ms)s LIMIT 1) IS NOT NULL AS untidy
     FROM due CROSS JOIN LATERAL (
         SELECT count(*) AS found, coalesce(bool_or(h.blocked_until > %(now_ms)s), false) AS blocked,
                array_agg(q.seq) AS seqs, array_agg(q.rank) AS ranks, array_agg(q.depth) AS depths,
@@ -207,10 +209,13 @@ WITH due AS MATERIALIZED (
               WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = due.site_id AND q.not_before = 0
               ORDER BY q.rank, q.depth, q.seq
               LIMIT CASE WHEN due.delay_ms < 100 THEN 50 ELSE least(10, 1 + 60000 / due.delay_ms) END) q
-        LEFT JOIN host h ON h.shard = %(shard)s AND h.crawl = %(crawl)s AND h.site_id = due.site_id AND h.name = q.host
+        LEFT JOIN LATERAL (
+            SELECT h.blocked_until FROM host h
+            WHERE h.shard = %(shard)s AND h.crawl = %(crawl)s AND h.site_id = due.site_id AND h.name = q.host LIMIT 1
+            ) h ON true
     ) u
 ), counted AS MATERIALIZED (
-    SELECT picked.*, coalesce(sum(found) FILTER (WHERE NOT untidy) OVER (ROWS UNBOUNDED PRECEDING), 0) AS so_far
+    SELECT picked.*, coalesce(sum(found) FILTER (WHERE NOT untidy) OVER (ROWS UNBOUNDED PRECEDING), 0)::int8 AS so_far
     FROM picked
 ), owned AS (
     UPDATE site s SET owner = %(worker)s, epoch = s.epoch + 1, ready_at = s.paced_at,
@@ -224,8 +229,10 @@ WITH due AS MATERIALIZED (
 SELECT o.*, (
     -- Rules also of hosts that none of the URLs lies on, a few: a redirect may lead there in the same turn.
     SELECT json_agg(json_build_array(h.name, h.rules, h.expires_at, h.failures, h.failing_since, h.blocked_until))
-    FROM (SELECT * FROM host needed WHERE needed.shard = %(shard)s AND needed.crawl = %(crawl)s
-            AND needed.site_id = o.site_id AND needed.rules IS NOT NULL AND needed.name = ANY (o.hosts)
+    FROM (SELECT needed.* FROM unnest(o.hosts) WITH ORDINALITY AS u (name, i) CROSS JOIN LATERAL (
+              SELECT * FROM host needed WHERE needed.shard = %(shard)s AND needed.crawl = %(crawl)s
+                AND needed.site_id = o.site_id AND needed.name = u.name AND needed.rules IS NOT NULL LIMIT 1) needed
+          WHERE array_position(o.hosts, u.name) = u.i
           UNION ALL
           (SELECT * FROM host more WHERE more.shard = %(shard)s AND more.crawl = %(crawl)s
              AND more.site_id = o.site_id AND more.rules IS NOT NULL AND NOT more.name = ANY (o.hosts)
@@ -256,7 +263,9 @@ SELECT q.host, h.blocked_until
 FROM (SELECT left(q.url, 7 + position('/' IN substr(q.url, 9))) AS host FROM queue q
       WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = %(site_id)s AND q.not_before = 0
       ORDER BY q.rank, q.depth, q.seq LIMIT %(urls)s) q
-LEFT JOIN host h ON h.shard = %(shard)s AND h.crawl = %(crawl)s AND h.site_id = %(site_id)s AND h.name = q.host
+LEFT JOIN LATERAL (
+    SELECT h.blocked_until FROM host h
+    WHERE h.shard = %(shard)s AND h.crawl = %(crawl)s AND h.site_id = %(site_id)s AND h.name = q.host LIMIT 1) h ON true
 
 -- name: defer_blocked
 -- A blocked host's URLs leave the order until the block ends; a bounded number at a time.
@@ -400,8 +409,8 @@ ON CONFLICT DO NOTHING
 DELETE FROM exclusion WHERE crawl = %(crawl)s AND site = ANY (%(names)s::text[])
 
 -- name: mark_excluded
-UPDATE site s SET excluded = %(excluded)s FROM unnest(%(shards)s::int2[], %(sites)s::int8[]) AS d (shard, site_id)
-WHERE s.shard = d.shard AND s.crawl = %(crawl)s AND s.site_id = d.site_id
+UPDATE site SET excluded = %(excluded)s
+WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[]) RETURNING 1
 
 -- name: count_exclusion_change
 UPDATE crawl SET exclusions = exclusions + 1 WHERE crawl = %(crawl)s
@@ -414,6 +423,10 @@ SELECT 1 FROM seeds_loaded WHERE crawl = %(crawl)s AND digest = %(digest)s
 
 -- name: mark_seeds_loaded
 INSERT INTO seeds_loaded (crawl, digest) VALUES (%(crawl)s, %(digest)s) ON CONFLICT DO NOTHING
+
+-- name: analyze
+-- After seeds were loaded: until the server gets to it by itself, it would take a full shard for a handful of rows.
+ANALYZE site, queue, seen, host
 
 -- ---------------------------------------------------------------- reads
 

@@ -52,6 +52,8 @@ def free_sites(tx: Transaction, owner: int, rows: Iterable[Row]) -> int:
 
 def release_sites(tx: Transaction, owner: int, leaving: Collection[Leaving]) -> int:
     """Free sites that this worker still owns; return how many. What they reserved from the page limit goes back."""
+    if not leaving:
+        return 0
     sites = {site.key: site for site in leaving}
     first = first_queued(tx, sites)
     resting = [key for key, site in sites.items() if (at := first[key]) is None or at > site.paced_ms]
