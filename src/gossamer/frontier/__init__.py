@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Completion,
         CrawlState,
         Gone,
+        HostState,
         Link,
         Orders,
         Reason,
@@ -50,20 +51,30 @@ class Frontier(Protocol):
     # ------------------------------------------------------------------ the crawl
 
     def resume(self, *, delay_s: float, page_limit: int | None = None, scope: Scope = Scope.WEB) -> None:
-        """Begin or go on with the crawl under these terms. Only while no worker of an earlier start can live.
+        """Begin or go on with the crawl under these terms. Only while no worker of an earlier start *here* can live.
 
-        Every worker that is still listed is declared dead and recovered; the crawl clock goes on from where
-        it stood; the crawl is `RUNNING`.
+        Every worker of an earlier start here that is still listed is declared dead and recovered; the crawl is
+        `RUNNING`. If nobody else lives, the crawl clock goes on from where it stood.
+
+        On an engine that many machines share, "here" is what the caller can vouch for, such as the crawl folder that it
+        has locked; all machines call this, in any order. Workers of other machines are left alone if one of them shows
+        life, which may take as long as a heartbeat; those that are silent for their whole lease are ended.
         """
 
     def order(self, state: CrawlState) -> None:
         """Tell all workers, with their next heartbeat, to run, pause or stop."""
 
-    def exclude(self, sites: Iterable[str]) -> None:
-        """Ask these sites for nothing more, known or not yet known; what is queued stays queued."""
+    def exclude(self, entries: Iterable[str]) -> None:
+        """Ask these sites for nothing more, known or not yet known; what is queued stays queued.
 
-    def readmit(self, sites: Iterable[str]) -> None:
-        """Take an exclusion back; what was queued goes on."""
+        An entry that is no site's name (a host, the beginning of URLs) is only kept, and told to every worker.
+        """
+
+    def readmit(self, entries: Iterable[str]) -> None:
+        """Take exclusions back; what was queued goes on."""
+
+    def exclusions(self) -> frozenset[str]:
+        """Return all that is excluded."""
 
     def seeds_loaded(self, digest: str) -> bool:
         """Tell whether a seed file with this digest was loaded completely before."""
@@ -77,7 +88,11 @@ class Frontier(Protocol):
         """Become a worker with an id that was never used before and never will be again."""
 
     def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
-        """Show that this worker lives; hear what the operator changed."""
+        """Show that this worker lives; hear what the operator changed.
+
+        On an engine that many machines share, this is also when a worker notices others that were silent for their
+        lease, ends their ids for good, and recovers their sites.
+        """
 
     def add(self, links: Sequence[Link]) -> int:
         """Accept URLs within the crawl's scope, creating their sites; return how many were new.
@@ -90,6 +105,8 @@ class Frontier(Protocol):
 
     def claim(self, sites: int) -> Claimed | Gone:
         """Own up to so many due sites, most overdue first, each with its next URLs by (rank, depth, arrival).
+
+        (A frontier in many shards orders exactly what is due in a few of them, and takes many shards by chance.)
 
         Never yields a site that is unready, owned, excluded or empty, nor a URL that waits for a retry or
         whose host is blocked; never more than this worker's fair share of the sites with work, nor more
@@ -122,6 +139,12 @@ class Frontier(Protocol):
 
     def find_site(self, site: str) -> SiteState | None:
         """Return where a site stands, or None if it is not known."""
+
+    def find_hosts(self, site: str) -> list[HostState]:
+        """Return those hosts of a site whose robots.txt was asked for, by name."""
+
+    def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
+        """Yield URL and hash of what is queued of a site, in hand or not. Many short reads, as in `settled`."""
 
     def workers(self) -> list[WorkerState]:
         """Return all workers that ever joined, oldest first."""

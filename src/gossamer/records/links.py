@@ -227,6 +227,7 @@ class SiteState:
     seeded: bool
     excluded: bool
     queued: int
+    failures: int = 0  # in a row, when it was last given back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

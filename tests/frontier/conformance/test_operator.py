@@ -6,7 +6,19 @@ import multiprocessing
 import random
 from typing import TYPE_CHECKING
 
-from gossamer.records import Batch, Claimed, CrawlState, Done, GivenUp, Orders, Reason, Retry, Visit
+from gossamer.records import (
+    Batch,
+    Claimed,
+    CrawlState,
+    Done,
+    GivenUp,
+    HostState,
+    Orders,
+    Reason,
+    Release,
+    Retry,
+    Visit,
+)
 from tests.frontier.samples import claim, complete, link, links, names, paths, wait
 
 if TYPE_CHECKING:
@@ -218,3 +230,59 @@ def test_finding_a_site_tells_when_its_next_turn_is(lab: Lab) -> None:
     assert waiting is not None
     assert (waiting.owner, waiting.wait_s, waiting.own_delay_s, waiting.queued) == (None, 90, 90, 2)
     assert paths(owned) == ["a.test/1"]
+
+
+def test_what_is_no_sites_name_is_kept_and_told_and_excludes_no_site(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 1))
+    entries = {"https://a.test/private/", "*.a.test", "b.test"}
+    lab.open().exclude(entries)
+    orders = frontier.heartbeat({})
+    assert isinstance(orders, Orders)
+    assert orders.excluded == frontier.exclusions() == entries
+    assert names(claim(frontier)) == ["a.test"]
+    lab.open().readmit(["*.a.test"])
+    assert frontier.exclusions() == entries - {"*.a.test"}
+    assert frontier.audit() == []
+
+
+def test_what_is_queued_of_a_site_can_be_read_in_hand_or_put_off(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([*links("a.test", 3), *links("b.test", 1)])
+    (first, *_) = claim(frontier, 1)
+    complete(frontier, first, Retry(wait_s=1_000))
+    frontier.add([link("a.test/more", 5, rank=-3)])
+    wanted = {one.url: one.url_hash for one in [*links("a.test", 3), link("a.test/more")]}
+    assert dict(frontier.queued("a.test")) == wanted
+    assert list(frontier.queued("c.test")) == []
+
+
+def test_a_stranger_can_give_up_what_is_queued_so_that_nothing_is_left_of_an_excluded_site(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 3))
+    operator = lab.open()
+    operator.exclude(["a.test"])
+    given_up = [(url_hash, GivenUp(reason=Reason.EXCLUDED)) for _, url_hash in operator.queued("a.test")]
+    operator.complete(Batch(visits=[Visit(site="a.test", epoch=-1, outcomes=given_up)]))
+    assert list(operator.queued("a.test")) == []
+    assert frontier.stats().given_up == {Reason.EXCLUDED: 3}
+    assert frontier.audit() == []
+    operator.readmit(["a.test"])
+    assert wait(frontier) is None
+
+
+def test_hosts_tell_what_their_robots_txt_said_and_sites_how_often_they_failed(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/1"), link("www.a.test/1")])
+    (owned,) = claim(frontier)
+    state = HostState(host="https://a.test", rules="User-agent: *", expires_at=5.0, failures=2, blocked_s=60.0)
+    release = Release(wait_s=70, failures=4)
+    frontier.complete(Batch(visits=[Visit(site="a.test", epoch=owned.epoch, hosts=[state], release=release)]))
+    lab.advance(20)
+    (found,) = frontier.find_hosts("a.test")
+    assert (found.host, found.rules, found.expires_at, found.failures) == ("https://a.test", "User-agent: *", 5.0, 2)
+    assert 39 < found.blocked_s <= 40.1
+    site = frontier.find_site("a.test")
+    assert site is not None
+    assert site.failures == 4
+    assert frontier.find_hosts("b.test") == []

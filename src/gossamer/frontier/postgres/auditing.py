@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gossamer.frontier.postgres.database import Database, Row
+    from gossamer.frontier.postgres.keys import SiteKey
 
 STEP_ROWS = 5_000  # read at a time
 _FIRST = -(1 << 63)
@@ -23,6 +24,17 @@ def walk_settled(database: Database) -> Iterator[tuple[str, bytes, Reason | None
     for row in _walk(database, "walk_seen"):
         if row.outcome in SETTLED and row.name is not None:
             yield row.name, row.url_hash, SETTLED[row.outcome]
+
+
+def walk_queued(database: Database, key: SiteKey) -> Iterator[tuple[str, bytes]]:
+    """Yield URL and hash of what is queued of a site."""
+    url_hash = b""
+    while True:
+        rows = database.rows("walk_queue", **key._asdict(), url_hash=url_hash, rows=STEP_ROWS)
+        yield from ((row.url, row.url_hash) for row in rows)
+        if len(rows) < STEP_ROWS:
+            return
+        url_hash = rows[-1].url_hash
 
 
 def audit(database: Database) -> list[str]:

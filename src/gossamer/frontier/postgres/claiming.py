@@ -6,7 +6,7 @@ import math
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gossamer.frontier.postgres.keys import SiteKey, worker_shard
 from gossamer.frontier.postgres.releasing import first_queued, lock_idle, rest_site
@@ -122,17 +122,20 @@ def _claim(tx: Transaction, row: Row) -> Claim:
         failures=row.failures,
         seeded=row.seeded,
         urls=tuple(urls[: row.in_hand]),
-        hosts={
-            name: HostState(
-                host=name,
-                rules=rules,
-                expires_at=expires_at,
-                failures=failures,
-                failing_since=failing_since,
-                blocked_s=tx.wait_s(blocked_until),
-            )
-            for name, rules, expires_at, failures, failing_since, blocked_until in row.rules or ()
-        },
+        hosts={host[0]: host_state(tx, host) for host in row.rules or ()},
+    )
+
+
+def host_state(tx: Transaction, row: Sequence[Any]) -> HostState:
+    """Return what a row says about a host."""
+    name, rules, expires_at, failures, failing_since, blocked_until = row
+    return HostState(
+        host=name,
+        rules=rules,
+        expires_at=expires_at,
+        failures=failures,
+        failing_since=failing_since,
+        blocked_s=tx.wait_s(blocked_until),
     )
 
 

@@ -13,8 +13,8 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
 from gossamer.frontier.postgres.address import Address
-from gossamer.frontier.postgres.auditing import audit, walk_settled
-from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
+from gossamer.frontier.postgres.auditing import audit, walk_queued, walk_settled
+from gossamer.frontier.postgres.claiming import Taken, claim_due, host_state, tidy
 from gossamer.frontier.postgres.completing import record_visits
 from gossamer.frontier.postgres.database import Database
 from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.postgres.transaction import Transaction
-    from gossamer.records import Batch, Gone, Link
+    from gossamer.records import Batch, Gone, HostState, Link
 
 T = TypeVar("T")
 
@@ -128,14 +128,17 @@ class PostgresFrontier:
     def order(self, state: CrawlState) -> None:
         self._database.run("order", lambda tx: tx.run("order", state=state))
 
-    def exclude(self, sites: Iterable[str]) -> None:
-        self._change_exclusions(sites, "add_exclusions", excluded=True)
+    def exclude(self, entries: Iterable[str]) -> None:
+        self._change_exclusions(entries, "add_exclusions", excluded=True)
 
-    def readmit(self, sites: Iterable[str]) -> None:
-        self._change_exclusions(sites, "remove_exclusions", excluded=False)
+    def readmit(self, entries: Iterable[str]) -> None:
+        self._change_exclusions(entries, "remove_exclusions", excluded=False)
 
-    def _change_exclusions(self, sites: Iterable[str], change_list: str, *, excluded: bool) -> None:
-        names = sorted(set(sites))
+    def exclusions(self) -> frozenset[str]:
+        return frozenset(row.site for row in self._database.rows("exclusions"))
+
+    def _change_exclusions(self, entries: Iterable[str], change_list: str, *, excluded: bool) -> None:
+        names = sorted(set(entries))
         shards = by_shard(site_key(self._crawl, name) for name in names)
 
         def work(tx: Transaction) -> None:
@@ -314,7 +317,15 @@ class PostgresFrontier:
             seeded=row.seeded,
             excluded=row.excluded,
             queued=row.queued,
+            failures=row.failures,
         )
+
+    def find_hosts(self, site: str) -> list[HostState]:
+        with self._database.snapshot() as tx:
+            return [host_state(tx, row) for row in tx.run("site_hosts", **tx.site_key(site)._asdict())]
+
+    def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
+        return walk_queued(self._database, site_key(self._crawl, site))
 
     def workers(self) -> list[WorkerState]:
         return [WorkerState(**row._asdict()) for row in self._database.rows("workers")]

@@ -441,9 +441,19 @@ FROM seen s LEFT JOIN queue q ON q.shard = %(shard)s AND q.crawl = %(crawl)s AND
 WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = %(site_id)s AND s.url_hash = %(url_hash)s
 
 -- name: find_site
-SELECT s.name, s.ready_at, s.has_work, s.owner, s.epoch, s.delay_ms, s.seeded, s.excluded,
+SELECT s.name, s.ready_at, s.has_work, s.owner, s.epoch, s.delay_ms, s.seeded, s.excluded, s.failures,
        (SELECT count(*) FROM queue q WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = %(site_id)s) AS queued
 FROM site s WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = %(site_id)s
+
+-- name: site_hosts
+SELECT name, rules, expires_at, failures, failing_since, blocked_until
+FROM host WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND rules IS NOT NULL ORDER BY name
+
+-- name: walk_queue
+-- One step of a walk over the queue of one site, by key.
+SELECT url, url_hash FROM queue
+WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND url_hash > %(url_hash)s
+ORDER BY url_hash LIMIT %(rows)s
 
 -- name: figures
 SELECT coalesce(sum(writes), 0)::int8 AS writes, coalesce(sum(sites), 0)::int8 AS sites,

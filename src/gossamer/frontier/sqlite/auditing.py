@@ -27,6 +27,18 @@ def walk_settled(connection: sqlite3.Connection) -> Iterator[tuple[str, bytes, R
             yield row["name"], row["url_hash"], SETTLED[row["outcome"]]
 
 
+def walk_queued(connection: sqlite3.Connection, site: str) -> Iterator[tuple[str, bytes]]:
+    """Yield URL and hash of what is queued of a site."""
+    after = {"not_before": -1, "rank": 0, "depth": 0, "seq": 0}
+    while True:
+        with _translating():
+            rows = connection.execute(SQL["walk_queue"], {"site": site, "rows": STEP_ROWS, **after}).fetchall()
+        yield from ((row["url"], row["url_hash"]) for row in rows)
+        if len(rows) < STEP_ROWS:
+            return
+        after = {name: rows[-1][name] for name in after}
+
+
 def audit(connection: sqlite3.Connection) -> list[str]:
     """Return all contradictions.
 

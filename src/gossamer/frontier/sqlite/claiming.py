@@ -120,14 +120,16 @@ def _known_hosts(tx: Transaction, site_id: int, needed: set[str]) -> dict[str, H
     rows = tx.execute(SQL["known_hosts"], {
         "site_id": site_id, "hosts": json.dumps(sorted(needed)), "at_most": MORE_HOSTS + len(needed),
     })  # fmt: skip
-    return {
-        row["name"]: HostState(
-            host=row["name"],
-            rules=row["rules"],
-            expires_at=row["expires_at"],
-            failures=row["failures"],
-            failing_since=row["failing_since"],
-            blocked_s=tx.wait_s(row["blocked_until"]),
-        )
-        for row in rows
-    }
+    return {row["name"]: host_state(tx, row) for row in rows}
+
+
+def host_state(tx: Transaction, row: sqlite3.Row) -> HostState:
+    """Return what a row says about a host."""
+    return HostState(
+        host=row["name"],
+        rules=row["rules"],
+        expires_at=row["expires_at"],
+        failures=row["failures"],
+        failing_since=row["failing_since"],
+        blocked_s=tx.wait_s(row["blocked_until"]),
+    )

@@ -14,8 +14,8 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite.adding import add_links, within_scope
-from gossamer.frontier.sqlite.auditing import audit, walk_settled
-from gossamer.frontier.sqlite.claiming import claim_due, until_claimable, until_ready
+from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
+from gossamer.frontier.sqlite.claiming import claim_due, host_state, until_claimable, until_ready
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
 from gossamer.frontier.sqlite.database import SQL, Database, Transaction
 from gossamer.records import (
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier.clock import Clock
-    from gossamer.records import Batch, Gone, Link
+    from gossamer.records import Batch, Gone, HostState, Link
 
 ADD_LINKS = 2_000  # per transaction of `add`: about 30 ms, so that heartbeats get through
 FREE_SITES = 2_000  # per transaction of `recover`
@@ -88,14 +88,17 @@ class SqliteFrontier:
         with self._transaction("order"):
             self._execute(SQL["order"], {"state": state})
 
-    def exclude(self, sites: Iterable[str]) -> None:
-        self._change_exclusions(sites, "add_exclusion", "exclude_site")
+    def exclude(self, entries: Iterable[str]) -> None:
+        self._change_exclusions(entries, "add_exclusion", "exclude_site")
 
-    def readmit(self, sites: Iterable[str]) -> None:
-        self._change_exclusions(sites, "remove_exclusion", "readmit_site")
+    def readmit(self, entries: Iterable[str]) -> None:
+        self._change_exclusions(entries, "remove_exclusion", "readmit_site")
 
-    def _change_exclusions(self, sites: Iterable[str], change_list: str, change_site: str) -> None:
-        names = sorted(set(sites))
+    def exclusions(self) -> frozenset[str]:
+        return frozenset(entry for (entry,) in self._execute(SQL["exclusions"]))
+
+    def _change_exclusions(self, entries: Iterable[str], change_list: str, change_site: str) -> None:
+        names = sorted(set(entries))
         with self._transaction("exclude") as tx:
             for change in (change_list, change_site):
                 tx.executemany(SQL[change], [{"site": name} for name in names])
@@ -126,7 +129,7 @@ class SqliteFrontier:
             return Orders(
                 state=CrawlState(tx.state),
                 exclusions_version=tx.exclusions,
-                excluded=frozenset(site for (site,) in self._execute(SQL["exclusions"])) if news else None,
+                excluded=self.exclusions() if news else None,
             )
 
     def add(self, links: Sequence[Link]) -> int:
@@ -228,7 +231,15 @@ class SqliteFrontier:
                 seeded=bool(row["seeded"]),
                 excluded=bool(row["excluded"]),
                 queued=row["queued"],
+                failures=row["failures"],
             )
+
+    def find_hosts(self, site: str) -> list[HostState]:
+        with self._database.snapshot() as tx:
+            return [host_state(tx, row) for row in self._execute(SQL["site_hosts"], {"site": site})]
+
+    def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
+        return walk_queued(self._database.connection, site)
 
     def workers(self) -> list[WorkerState]:
         return [

@@ -235,9 +235,20 @@ FROM site JOIN seen USING (site_id) LEFT JOIN queue q USING (seq)
 WHERE site.name = :site AND seen.url_hash = :url_hash
 
 -- name: find_site
-SELECT name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded,
+SELECT name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded, failures,
        (SELECT count(*) FROM queue WHERE queue.site_id = site.site_id) AS queued
 FROM site WHERE name = :site
+
+-- name: site_hosts
+SELECT host.name, rules, expires_at, host.failures, failing_since, blocked_until
+FROM site JOIN host USING (site_id) WHERE site.name = :site AND rules IS NOT NULL ORDER BY host.name
+
+-- name: walk_queue
+-- One step of a walk over the queue of one site, along the index queue_order.
+SELECT url, url_hash, not_before, rank, depth, seq FROM queue
+WHERE site_id = (SELECT site_id FROM site WHERE name = :site)
+  AND (not_before, rank, depth, seq) > (:not_before, :rank, :depth, :seq)
+ORDER BY not_before, rank, depth, seq LIMIT :rows
 
 -- name: given_up
 SELECT reason, urls FROM given_up
