@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -70,12 +71,12 @@ class Start:
     """One start of a crawl; what is left of it when the block ends is killed."""
 
     def __init__(self, arguments: list[str]) -> None:
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the block ends
         self._process = subprocess.Popen(
             [sys.executable, "-m", "gossamer", *arguments],
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=self._output,
             stderr=subprocess.STDOUT,
-            text=True,
             env=environment(),
             start_new_session=True,
         )
@@ -88,7 +89,13 @@ class Start:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill_group()
-        self._process.communicate()
+        self._output.close()
+
+    @property
+    def said(self) -> str:
+        """What it has printed so far."""
+        size = os.fstat(self._output.fileno()).st_size
+        return os.pread(self._output.fileno(), size, 0).decode()
 
     @property
     def status(self) -> int | None:
@@ -97,9 +104,9 @@ class Start:
 
     def end(self, *, status: int = 0) -> str:
         """Wait until it has ended by itself, with this exit status; return what it printed."""
-        said, _ = self._process.communicate(timeout=PATIENCE_S)
-        assert self._process.returncode == status, said
-        return said
+        self._process.wait(timeout=PATIENCE_S)
+        assert self._process.returncode == status, self.said
+        return self.said
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the supervisor alone."""
