@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
+from gossamer.politeness.patterns import Rule
 from gossamer.politeness.robots import (
     MAX_DELAY_S,
     MAX_ROBOTS_BYTES,
     Decision,
     RobotsRules,
-    Rule,
     allows,
     decide,
     parse_robots,

@@ -14,7 +14,8 @@ from gossamer.inflate import NotInflated, inflate
 from gossamer.politeness.answers import REDIRECTS, location_of, retry_after_of
 from gossamer.politeness.heads import headers_all
 from gossamer.politeness.pace import DAY_S
-from gossamer.politeness.robots import MAX_ROBOTS_BYTES, RobotsRules, Rule, decide, parse_robots
+from gossamer.politeness.patterns import Rule
+from gossamer.politeness.robots import MAX_ROBOTS_BYTES, RobotsRules, decide, parse_robots
 from gossamer.records import Failed, HostState, Reason, Truncation
 from gossamer.urls import host_of, identify, normalise
 

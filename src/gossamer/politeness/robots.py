@@ -13,22 +13,13 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
-from gossamer.urls import tidy_escapes
+from gossamer.politeness.patterns import Matcher, Rule, spell_path, spell_pattern, spell_query
 
 MAX_ROBOTS_BYTES = 500 * 1024  # what the RFC asks of every crawler, and all that we read
 MAX_DELAY_S = 3600.0  # nobody means more
-MAX_CACHED_CHARS = 1 << 12  # longer texts are too rare to be worth the memory
-
-
-class Rule(NamedTuple):
-    """One Allow or Disallow line, its pattern in the spelling in which patterns and paths are compared."""
-
-    allow: bool
-    pattern: str
-
-    def __str__(self) -> str:
-        """Write the rule as a line of robots.txt."""
-        return f"{'Allow' if self.allow else 'Disallow'}: {self.pattern}"
+MAX_USAGES = 50  # lines about the use of content that are kept
+MAX_USAGE_CHARS = 500
+SHORT_CHARS = 1 << 12  # sites share short files with many others; a long one comes again only with its own pages
 
 
 class Decision(NamedTuple):
@@ -38,6 +29,18 @@ class Decision(NamedTuple):
     rule: Rule | None = None
 
 
+class Usage(NamedTuple):
+    """One line that says what may be done with the content under a pattern: Content-Signal or Content-Usage."""
+
+    name: str
+    pattern: str
+    value: str  # as written
+
+    def __str__(self) -> str:
+        """Write it as a line of robots.txt."""
+        return f"{self.name}: {self.pattern} {self.value}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsRules:
     """What one host's robots.txt asks of us: the merged groups of our token, or else those of `*`."""
@@ -45,11 +48,16 @@ class RobotsRules:
     group: str = ""  # whose groups these are: our token, `*`, or nobody's
     rules: tuple[Rule, ...] = ()
     asked_delay_s: float | None = None  # by Crawl-delay or Request-rate, however absurd
+    usages: tuple[Usage, ...] = ()
     sitemaps: tuple[str, ...] = ()  # as written: neither resolved nor normalised
-    matcher: _Matcher = field(init=False, repr=False, compare=False)
+    _matcher: list[Matcher] = field(default_factory=list, init=False, repr=False, compare=False)  # when first needed
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "matcher", _Matcher(self.rules))
+    @property
+    def matcher(self) -> Matcher:
+        """What finds the rule for a path."""
+        if not self._matcher:
+            self._matcher.append(Matcher(self.rules))
+        return self._matcher[0]
 
     @property
     def delay_s(self) -> float | None:
@@ -67,13 +75,14 @@ class RobotsRules:
         lines += map(str, self.rules)
         if self.asked_delay_s is not None:
             lines.append(f"Crawl-delay: {self.asked_delay_s:.15g}")
+        lines += map(str, self.usages)
         lines += (f"Sitemap: {sitemap}" for sitemap in self.sitemaps)
         return "\n".join(lines)
 
     @staticmethod
     def from_text(text: str) -> RobotsRules:
-        """Read what `to_text` wrote. Sites share their robots.txt with many others: short ones are cached."""
-        return _read_cached(text) if len(text) <= MAX_CACHED_CHARS else _read_reduced(text)
+        """Read what `to_text` wrote; cached."""
+        return _read_short(text) if len(text) <= SHORT_CHARS else _read_long(text)
 
 
 def parse_robots(body: bytes, agent: str) -> RobotsRules:
@@ -99,84 +108,27 @@ def decide(rules: RobotsRules, url: str) -> Decision:
     path = url[url.index("/", 8) :]
     if path == "/robots.txt":
         return Decision(allowed=True)
-    path = _spell(path, _ODD_IN_PATH)
-    found = rules.matcher.find(path)
-    if "%" in path:  # a pattern without `?` may mean either spelling
-        found = max(found, rules.matcher.find(_spell_query(path)), key=itemgetter(0))
-    rule = found[1]
+    rule = _find(rules.matcher, path)
     return Decision(allowed=rule is None or rule.allow, rule=rule)
 
 
-class _Glob(NamedTuple):
-    """A pattern with `*` inside: what a path starts with, holds in this order, and ends with."""
-
-    rank: int
-    rule: Rule
-    start: str
-    middles: list[str]
-    end: str | None  # None: anything
-
-    def matches(self, path: str) -> bool:
-        if not path.startswith(self.start):
-            return False
-        position = len(self.start)
-        for piece in self.middles:
-            found = path.find(piece, position)
-            if found < 0:
-                return False
-            position = found + len(piece)
-        return self.end is None or (path.endswith(self.end) and position + len(self.end) <= len(path))
+def usages_for(rules: RobotsRules, url: str) -> list[Usage]:
+    """Return what is said about the use of a page: of each name the lines with the longest pattern that matches."""
+    path = url[url.index("/", 8) :]
+    found = []
+    for name in dict.fromkeys(usage.name for usage in rules.usages):
+        usages = [usage for usage in rules.usages if usage.name == name]
+        rule = _find(Matcher(Rule(True, usage.pattern) for usage in usages), path)
+        found += [usage for usage in usages if rule and usage.pattern == rule.pattern]
+    return found
 
 
-class _Matcher:
-    """Finds the rule that decides a path: the longest pattern that matches, an Allow before a Disallow.
-
-    Nearly all patterns are mere prefixes: these are looked up, one look per length. The others are tried one
-    after the other, each piece once and from left to right, so that none costs more than linear time.
-    """
-
-    __slots__ = ("_exact", "_globs", "_prefix_lengths", "_prefixes")
-
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self._prefixes: dict[str, Rule] = {}
-        self._exact: dict[str, Rule] = {}
-        self._globs: list[_Glob] = []
-        for rule in rules:
-            pattern = rule.pattern.removesuffix("*")
-            anchored = pattern.endswith("$")
-            literal = pattern[:-1] if anchored else pattern
-            if "*" in literal:
-                start, *pieces = literal.split("*")
-                end = pieces.pop() if anchored else None
-                self._globs.append(_Glob(_rank(rule), rule, start, pieces, end))
-            else:
-                known = self._exact if anchored else self._prefixes
-                if known.setdefault(literal, rule) is not rule:
-                    known[literal] = max(rule, known[literal], key=_rank)
-        self._prefix_lengths = sorted(set(map(len, self._prefixes)), reverse=True)
-        self._globs.sort(reverse=True, key=lambda glob: glob.rank)
-
-    def find(self, path: str) -> tuple[int, Rule | None]:
-        """Return the deciding rule with its rank; without a rule the rank is -1."""
-        best = self._exact.get(path)
-        best_rank = _rank(best) if best else -1
-        for length in self._prefix_lengths:
-            if best_rank > 2 * (length + 1) + 1:  # a prefix's rank counts a `*` behind it
-                break
-            found = self._prefixes.get(path[:length])
-            if found and _rank(found) > best_rank:
-                best, best_rank = found, _rank(found)
-        for glob in self._globs:
-            if glob.rank <= best_rank:
-                break
-            if glob.matches(path):
-                return glob.rank, glob.rule
-        return best_rank, best
-
-
-def _rank(rule: Rule) -> int:
-    """The longer the pattern, the higher; of two as long, an Allow is."""
-    return 2 * len(rule.pattern) + rule.allow
+def _find(matcher: Matcher, path: str) -> Rule | None:
+    path = spell_path(path)
+    found = matcher.find(path)
+    if "%" in path:  # a pattern without `?` may mean either spelling
+        found = max(found, matcher.find(spell_query(path)), key=itemgetter(0))
+    return found[1]
 
 
 @dataclass(slots=True)
@@ -184,16 +136,34 @@ class _Group:
     """What the groups of one token, merged, ask for."""
 
     is_named: bool = False
-    rules: dict[Rule, None] = field(default_factory=dict)
+    rules: list[tuple[str, str]] = field(default_factory=list)  # name and value of each Allow and Disallow, as written
     delay_s: float | None = None
+    usages: dict[Usage, None] = field(default_factory=dict)
 
-    def take(self, kind: str, value: str) -> None:
-        """Add what a line says: Allow, Disallow, or else Crawl-delay or Request-rate."""
-        if kind in "ad":
-            if value.startswith(("/", "*")):
-                self.rules[Rule(kind == "a", _spell_pattern(value))] = None
+    def take(self, name: str, value: str) -> None:
+        """Add what a line that is no rule says."""
+        if usage := _USAGES.get(name.lower()):
+            self._take_usage(usage, value)
         elif (delay_s := _delay_of(value)) is not None:
             self.delay_s = max(delay_s, self.delay_s or 0.0)
+
+    def _take_usage(self, name: str, value: str) -> None:
+        """Add what may be done with the content under a path, or if none is named, with all."""
+        pattern, said = "/", value
+        if value.startswith(("/", "*")):
+            pattern, _, said = value.partition(" ")
+        said = " ".join(_text_of(said).split())[:MAX_USAGE_CHARS].rstrip()
+        if said and len(self.usages) < MAX_USAGES:
+            self.usages[Usage(name, spell_pattern(pattern), said)] = None
+
+    def spelled_rules(self) -> tuple[Rule, ...]:
+        """Return the rules in their one spelling, each once."""
+        spelled = (
+            Rule(name[0] in "aA", spell_pattern(value.rstrip(" \t")))
+            for name, value in self.rules
+            if value.startswith(("/", "*"))
+        )
+        return tuple(dict.fromkeys(spelled))
 
 
 def _read(text: str, token: str) -> RobotsRules:
@@ -201,39 +171,77 @@ def _read(text: str, token: str) -> RobotsRules:
     groups = {"*": _Group(), token: _Group()}
     bound: list[_Group] = []  # those of the two that the current lines speak to
     in_rules = False
-    sitemaps: dict[str, None] = {}
-    for name, value in _LINE.findall(text):
-        kind = name[0].lower()
-        if kind == "u":
+    lines = _LINE.findall(text)
+    for line in lines:
+        name, value = line
+        kind = name[0]
+        if kind in "aAdD":
+            in_rules = True
+            for group in bound:
+                group.rules.append(line)
+        elif kind in "uU":
             if in_rules:
                 bound, in_rules = [], False
-            if group := groups.get(_token_of(value)):
-                group.is_named = True
-                bound.append(group)
-        elif kind == "s":
-            if sitemap := value.encode("latin-1").decode("utf-8", "replace").strip():
-                sitemaps[sitemap] = None
-        else:
-            in_rules = in_rules or kind in "ad"
+            if (named := groups.get(_token_of(value))) and named not in bound:
+                named.is_named = True
+                bound.append(named)
+        elif kind not in "sS":
             for group in bound:
-                group.take(kind, value.rstrip(" \t"))
+                group.take(name, value)
     owner = next((name for name in (token, "*") if groups[name].is_named), "")
     binding = groups[owner] if owner else _Group()
-    return RobotsRules(group=owner, rules=tuple(binding.rules), asked_delay_s=binding.delay_s, sitemaps=tuple(sitemaps))
+    return RobotsRules(
+        group=owner,
+        rules=binding.spelled_rules(),
+        asked_delay_s=binding.delay_s,
+        usages=tuple(binding.usages),
+        sitemaps=tuple(_sitemaps_in(lines)),
+    )
+
+
+def _sitemaps_in(lines: list[tuple[str, str]]) -> dict[str, None]:
+    """Return what is nobody's in particular, wherever it stands."""
+    found = dict.fromkeys(_text_of(value).strip() for name, value in lines if name[0] in "sS")
+    found.pop("", None)
+    return found
 
 
 def _read_reduced(text: str) -> RobotsRules:
-    group = text.partition("\n")[0].removeprefix("User-agent: ")
-    return _read(text.encode().decode("latin-1"), group)
+    """Read what `to_text` wrote, which is in order and spelled already."""
+    group, delay_s = "", None
+    rules, usages, sitemaps = [], [], []
+    for line in text.split("\n") if text else ():
+        name, _, value = line.partition(": ")
+        match name:
+            case "Disallow" | "Allow":
+                rules.append(Rule(name == "Allow", value))
+            case "User-agent":
+                group = value
+            case "Crawl-delay":
+                delay_s = float(value)
+            case "Sitemap":
+                sitemaps.append(value)
+            case _:
+                pattern, _, said = value.partition(" ")
+                usages.append(Usage(name, pattern, said))
+    return RobotsRules(
+        group=group, rules=tuple(rules), asked_delay_s=delay_s, usages=tuple(usages), sitemaps=tuple(sitemaps)
+    )
 
 
-_read_cached = lru_cache(maxsize=1 << 9)(_read_reduced)
+_read_short = lru_cache(maxsize=1 << 9)(_read_reduced)
+_read_long = lru_cache(maxsize=1 << 3)(_read_reduced)  # one of 20,000 rules takes 6 MB
 
 
 def _token_of(agent: str) -> str:
     """Return the product token that an agent's name begins with: `gossamer` for `Gossamer/1.0 (+https://…)`."""
     token = _TOKEN.match(agent)
     return token[0].lower() if token else ""
+
+
+def _text_of(value: str) -> str:
+    """Return as text what was read a character per byte."""
+    return value if value.isascii() else value.encode("latin-1").decode("utf-8", "replace")
 
 
 def _delay_of(value: str) -> float | None:
@@ -246,44 +254,18 @@ def _delay_of(value: str) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-def _spell_pattern(value: str) -> str:
-    if _PLAIN.fullmatch(value):
-        return value
-    pattern = _STARS.sub("*", _spell_query(_spell(value.removesuffix("$"), _ODD_IN_PATTERN)))
-    return pattern + "$" if value.endswith("$") else pattern
-
-
-def _spell(path: str, odd: re.Pattern[str]) -> str:
-    """Return the one spelling of a path under which RFC 9309 compares it."""
-    path = odd.sub(_escape, path)
-    return tidy_escapes(path) if "%" in path else path
-
-
-def _spell_query(path: str) -> str:
-    """Decode what is reserved elsewhere but not in a query: the RFC's own example has both spellings."""
-    head, mark, query = path.partition("?")
-    return head + mark + query.replace("%3A", ":").replace("%2F", "/").replace("%27", "'")
-
-
-def _escape(odd: re.Match[str]) -> str:
-    return f"%{ord(odd[0]):02X}"
-
-
 # The lines that mean something, with the misspellings that search engines understand. Possessive throughout:
 # a line is scanned once. A byte-order mark may stand where files were joined.
 _LINE = re.compile(
     r"^[ \t\xEF\xBB\xBF]*+"
-    r"(user[ -]?agent|allow|dis+al+ow|disallaw|diasllow|crawl[ -]?delay|request[ -]?rate|site-?maps?)"
+    r"(user[ -]?agent|allow|dis+al+ow|disallaw|diasllow|crawl[ -]?delay|request[ -]?rate|site-?maps?"
+    r"|content-signal|content-usage)"
     r"(?:[ \t]*+:|[ \t]++)[ \t]*+([^#\n]*+)",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
 )
+_USAGES = {"content-signal": "Content-Signal", "content-usage": "Content-Usage"}
 # The RFC's letters, `_` and `-`; digits and dots as well, because real crawlers have them in their names.
 _TOKEN = re.compile(r"\*(?![^ \t])|[A-Za-z0-9_.-]+")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 _RATE = re.compile(r"([0-9]{1,9})[ \t]*/[ \t]*([0-9]{1,9})[ \t]*([smhd]?)", re.IGNORECASE)
 _UNIT_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
-_PLAIN = re.compile(r"(?:[A-Za-z0-9._~/?=&-]++|\*(?!\*))*+\$?")  # in its one spelling already
-_STARS = re.compile(r"\*{2,}")
-# What is neither unreserved nor reserved is compared escaped; so are `*` and `$` that mean themselves.
-_ODD_IN_PATH = re.compile(r"[^A-Za-z0-9._~:/?#\[\]@!&'()+,;=%-]")
-_ODD_IN_PATTERN = re.compile(r"[^A-Za-z0-9._~:/?#\[\]@!&'()+,;=%*-]")
