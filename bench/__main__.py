@@ -8,6 +8,7 @@ import sys
 NAMES = (
     *(
         "frontier",
+        "postgres",
         "claimers",
         "seeding",
         "workbench",

@@ -27,6 +27,8 @@ from gossamer.urls import hash_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gossamer.frontier import Frontier
+
 BUILD_LINKS = 50_000
 ADD_LINKS = 2_000
 KNOWN_SHARE = 0.7
@@ -64,7 +66,7 @@ def links(urls: int, sites: int, draw: random.Random) -> Iterator[Link]:
         sizes[site] += 1
 
 
-def measure_add(frontier: SqliteFrontier, known: list[Link], sites: int, draw: random.Random, batches: int) -> Cost:
+def measure_add(frontier: Frontier, known: list[Link], sites: int, draw: random.Random, batches: int) -> Cost:
     """Add batches in which most links are known already, as a crawl does."""
     number = 10_000_000
     offered = []
@@ -81,7 +83,7 @@ def measure_add(frontier: SqliteFrontier, known: list[Link], sites: int, draw: r
     return Cost(things=batches * ADD_LINKS, wall_s=time.perf_counter() - wall, cpu_s=time.process_time() - cpu)
 
 
-def measure_turns(frontier: SqliteFrontier, rounds: int) -> tuple[Cost, Cost]:
+def measure_turns(frontier: Frontier, rounds: int) -> tuple[Cost, Cost]:
     """Claim a hundred sites and complete them, over and over."""
     urls = 0
     wall = [0.0, 0.0]

@@ -175,7 +175,7 @@ class PostgresLab:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return timed(name)
 
-            frontier._database._timed = count  # type: ignore[method-assign]
+            frontier._database._timed = count  # type: ignore[method-assign, assignment]
             operation(frontier)
             os._exit(0)
         _, status = os.waitpid(child, 0)

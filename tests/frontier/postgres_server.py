@@ -17,9 +17,13 @@ import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg.conninfo import make_conninfo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin")
 # Nothing here has to survive a power cut.
@@ -41,7 +45,7 @@ def server(version: str = "") -> str:
     """Return the address of a server's database for maintenance, starting the server if there is none yet."""
     if not version and (named := os.environ.get("GOSSAMER_TEST_POSTGRES")):
         return named
-    return start(_binaries(version))
+    return start(binaries_of(version))
 
 
 def new_database(version: str = "") -> str:
@@ -68,7 +72,8 @@ def _drop(address: str, name: str) -> None:
         pass  # the server went first, and with it everything
 
 
-def _binaries(version: str) -> Path:
+def binaries_of(version: str) -> Path:
+    """Return the folder with a server's programs."""
     for pattern in INSTALLED:
         for folder in sorted(Path("/").glob(pattern[1:]), reverse=True):
             if (folder / "initdb").exists() and version in ("", _major(folder)):
@@ -88,7 +93,7 @@ def _major(folder: Path) -> str:
     return found[1]
 
 
-def start(binaries: Path) -> str:
+def start(binaries: Path, settings: Mapping[str, str] = SETTINGS) -> str:
     """Start a server in a folder of its own, as somebody else if we are root, and return its address."""
     folder = Path(tempfile.mkdtemp(prefix="gossamer-pg-", dir="/tmp"))
     user = _unprivileged()
@@ -97,7 +102,7 @@ def start(binaries: Path) -> str:
     data = folder / "data"
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    options = {**SETTINGS, "unix_socket_directories": str(folder), "port": port}
+    options = {**settings, "unix_socket_directories": str(folder), "port": port}
 
     def run(*command: str | Path) -> None:
         subprocess.run(

@@ -214,6 +214,7 @@ def test_on_a_partitioned_copy_every_hot_statement_touches_one_partition(
                 continue
             cursor.execute(f"EXPLAIN (FORMAT JSON) {SQL[name]}".encode(), {**values, **special.get(name, {})})
             (found,) = cursor.fetchone() or (None,)
+            assert found is not None
             steps = nodes(found[0]["Plan"])
             parts = {step["Relation Name"][-2:] for step in steps if re.search(r"_\d$", step.get("Relation Name", ""))}
             is_insert = SQL[name].startswith("INSERT")  # its plan names no partition: the row's shard does

@@ -152,7 +152,11 @@ class _Batch:
 
 def _wake(tx: Transaction, keys: set[SiteKey]) -> None:
     """Make sites with new URLs claimable. The lock comes first, each in a statement of its own: see hold_awake."""
-    values = [{"shard": shard, "sites": sites} for shard, sites in by_shard(keys).items()]
-    tx.each("hold_awake", values)
-    tx.mine["with_work"] += sum(len(woken) for woken in tx.each("wake_idle_sites", values))
-    tx.each("advance_deferred_sites", values)
+    shards = by_shard(keys)
+    answers = tx.each("hold_awake", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
+    rows = [(SiteKey(shard, row.site_id), row) for shard, held in zip(shards, answers, strict=True) for row in held]
+    idle = by_shard(key for key, row in rows if row.is_idle)
+    woken = tx.each("wake_idle_sites", [{"shard": shard, "sites": sites} for shard, sites in idle.items()])
+    tx.mine["with_work"] += sum(map(len, woken))
+    deferred = by_shard(key for key, row in rows if row.is_deferred)
+    tx.each("advance_deferred_sites", [{"shard": shard, "sites": sites} for shard, sites in deferred.items()])

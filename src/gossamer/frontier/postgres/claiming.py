@@ -13,7 +13,7 @@ from gossamer.frontier.postgres.releasing import first_queued, lock_idle, rest_s
 from gossamer.records import Claim, HostState, QueuedUrl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gossamer.frontier.postgres.transaction import Row, Transaction
 
@@ -70,36 +70,35 @@ def _take(tx: Transaction, taken: Taken, due: list[int], wanted: int, left: int)
         some, due = due[:batch], due[batch:]
         batch *= 4
         share = _most_overdue(tx, some, wanted)
-        values = [{
-            "shard": shard, "sites": share[shard], "worker": tx.worker, "now_ms": tx.now_ms, "delay_ms": tx.delay_ms,
-            "left": left, "more_hosts": MORE_HOSTS,
-        } for shard in sorted(share)]  # fmt: skip
         # What the page limit leaves is known only after each shard; without one they travel together.
-        parts = [values] if left == NO_LIMIT else [[one] for one in values]
-        for part in parts:
-            if left < NO_LIMIT:
-                part = [{**one, "left": left} for one in part]
-            found = _claim_shards(tx, taken, part)
+        for part in [list(share)] if left == NO_LIMIT else [[shard] for shard in share]:
+            found = _claim_shards(tx, taken, {shard: share[shard] for shard in part}, left)
             wanted -= len(found)
             if left < NO_LIMIT:
                 left -= sum(len(claim.urls) for claim in found)
 
 
 def _most_overdue(tx: Transaction, shards: Sequence[int], sites: int) -> Counter[int]:
-    """Return how many of the most overdue sites lie in which of these shards."""
+    """Return how many of the most overdue sites lie in which of these shards, the shard of the first one first."""
     rows = tx.run("due_sites", shards=shards, now_ms=tx.now_ms, sites=sites)
     rows.sort(key=lambda row: (row.ready_at, row.arrival))
     return Counter(row.shard for row in rows[:sites])
 
 
-def _claim_shards(tx: Transaction, taken: Taken, values: Sequence[dict[str, object]]) -> list[Claim]:
-    found: list[Claim] = []
-    for one, rows in zip(values, tx.each("claim", values), strict=True):
-        for row in rows:
-            if row.name is None:
-                taken.untidy.append(SiteKey(int(str(one["shard"])), row.site_id))
-            else:
-                found.append(_claim(tx, row))
+def _claim_shards(tx: Transaction, taken: Taken, share: Mapping[int, int], left: int) -> list[Claim]:
+    answers = tx.each("claim", [
+        {
+            "shard": shard, "sites": sites, "worker": tx.worker, "now_ms": tx.now_ms, "delay_ms": tx.delay_ms,
+            "left": left, "more_hosts": MORE_HOSTS,
+        }
+        for shard, sites in share.items()
+    ])  # fmt: skip
+    owned: list[Row] = []
+    for shard, rows in zip(share, answers, strict=True):
+        owned += [row for row in rows if row.name is not None]
+        taken.untidy += [SiteKey(shard, row.site_id) for row in rows if row.name is None]
+    owned.sort(key=lambda row: (row.ready_at, row.arrival))
+    found = [_claim(tx, row) for row in owned]
     if found:
         tx.has_written = True
         tx.mine["owned"] += len(found)

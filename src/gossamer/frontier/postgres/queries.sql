@@ -143,7 +143,9 @@ RETURNING 1
 -- name: hold_awake
 -- Whoever puts a site to rest takes FOR UPDATE and then looks at the queue in a second statement. With this lock that
 -- comes wholly before us, and we see the site at rest and wake it, or wholly after our commit, and finds our links.
-SELECT 1 FROM site WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[])
+-- So what is awake by then stays awake, and only the others need to be written to.
+SELECT site_id, NOT has_work AS is_idle, has_work AND owner IS NULL AND ready_at > paced_at AS is_deferred
+FROM site WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[])
 ORDER BY site_id FOR KEY SHARE
 
 -- name: wake_idle_sites
@@ -191,12 +193,12 @@ SELECT c.shard, f.ready_at, f.arrival FROM unnest(%(shards)s::int2[]) AS c (shar
 -- at all comes back without owner, to be put in order in a transaction of its own. The number of URLs is the rule of
 -- `urls_per_claim`; `left` is what the page limit leaves.
 WITH due AS MATERIALIZED (
-    SELECT s.site_id, greatest(s.delay_ms, %(delay_ms)s) AS delay_ms FROM site s
+    SELECT s.site_id, s.ready_at, s.arrival, greatest(s.delay_ms, %(delay_ms)s) AS delay_ms FROM site s
     WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.owner IS NULL AND s.has_work AND NOT s.excluded
       AND s.ready_at <= %(now_ms)s
     ORDER BY s.ready_at, s.arrival LIMIT %(sites)s FOR NO KEY UPDATE SKIP LOCKED
 ), picked AS MATERIALIZED (
-    SELECT due.site_id, u.*,
+    SELECT due.site_id, due.ready_at, due.arrival, u.*,
            u.found = 0 OR u.blocked OR (
                SELECT true FROM queue w WHERE w.shard = %(shard)s AND w.crawl = %(crawl)s AND w.site_id = due.site_id
                  AND w.not_before > 0 AND w.not_before <= %(now_ms)s LIMIT 1) IS NOT NULL AS untidy
@@ -223,8 +225,8 @@ WITH due AS MATERIALIZED (
     FROM counted p
     WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = p.site_id
       AND NOT p.untidy AND p.so_far - p.found < %(left)s
-    RETURNING s.site_id, s.name, s.epoch, s.delay_ms, s.failures, s.seeded, s.in_hand, p.seqs, p.ranks, p.depths, p.hops,
-              p.tries, p.kinds, p.hashes, p.urls, p.hosts
+    RETURNING s.site_id, s.name, s.epoch, s.delay_ms, s.failures, s.seeded, s.in_hand, p.ready_at, p.arrival, p.seqs,
+              p.ranks, p.depths, p.hops, p.tries, p.kinds, p.hashes, p.urls, p.hosts
 )
 SELECT o.*, (
     -- Rules also of hosts that none of the URLs lies on, a few: a redirect may lead there in the same turn.
@@ -240,7 +242,8 @@ SELECT o.*, (
     ) AS rules
 FROM owned o
 UNION ALL
-SELECT p.site_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT p.site_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+       NULL
 FROM counted p WHERE p.untidy
 
 -- name: lock_idle
