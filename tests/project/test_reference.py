@@ -6,17 +6,19 @@ import re
 import shlex
 import textwrap
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import click
 import pytest
 
-from gossamer.cli import SUMMARIES, gossamer
+from gossamer.cli import SUMMARIES, gossamer, run
 from gossamer.cli.crawl import _as_settings
 from gossamer.config import declared, gather
 from gossamer.crawl.folder import gather_settings
 from gossamer.crawl.settings import SECTIONS
 from gossamer.errors import GossamerError
+from tests.inspect.crawls import Crawl
 from tools.reference import FOLDER, default_as_given, pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,7 +76,8 @@ def commands_in_blocks(text: str) -> list[list[str]]:
     """Return all commands in blocks of code. Where a block has lines that begin with `$`, the others are output."""
     found = []
     for block in (*FENCED.findall(text), *map(textwrap.dedent, INDENTED.findall(text))):
-        lines = re.sub(r"\\\n|(?<=\|)\n", " ", block).splitlines()
+        whole = re.sub(r'"[^"]*"', lambda quoted: quoted[0].replace("\n", " "), block)
+        lines = re.sub(r"\\\n|(?<=\|)\n", " ", whole).splitlines()
         prompted = [line[2:] for line in lines if line.startswith("$ ")]
         for line in prompted or lines:
             if re.search(r"(^|\| *)(\./)?gossamer ", line):
@@ -114,6 +117,23 @@ def test_every_command_in_the_documentation_can_be_typed(page: Path) -> None:
         # A sentence may speak of a command without its arguments, or of any command.
         with suppress(click.MissingParameter, click.exceptions.NoArgsIsHelpError):
             parse([word for word in words if word not in ("COMMAND", "...")])
+
+
+def test_every_query_and_export_in_the_documentation_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Crawl(tmp_path / "crawl-data") as crawl:
+        crawl.add("https://example.org/", "https://example.org/gone")
+        crawl.run()
+    monkeypatch.chdir(tmp_path)
+    texts = [page.read_text(encoding="utf-8") for page in DOCS]
+    shown = [words for text in texts for words in commands_in_blocks(text)]
+    shown += [words for text in texts for line in IN_A_SENTENCE.findall(text) for words in commands(line)]
+    runnable = {tuple(words) for words in shown if words[0] in ("query", "export") and len(words) > 1}
+    assert len(runnable) > 20
+    for number, words in enumerate(sorted(runnable)):
+        arguments = [f"{number}-{word}" if before == "-o" else word for before, word in pairwise(["", *words])]
+        assert run(arguments) == 0, (words, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
