@@ -178,7 +178,7 @@ fcntl.flock(door := open(folder / "frontier.sqlite-door"), fcntl.LOCK_EX)
 (folder / "door-taken").touch()
 signal.pause()
 """
-    run = Run(tmp_path, frontier, f"exec({script!r})", workers=2, silence_s=1.5)
+    run = Run(tmp_path, frontier, f"exec({script!r})", workers=2, silence_s=4.0)
     assert run.to_its_end().end is End.STOPPED
 
 
