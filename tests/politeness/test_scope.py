@@ -173,3 +173,8 @@ def test_a_url_is_judged_in_microseconds_whatever_the_length_of_the_list() -> No
     for _ in range(10_000):
         many.find(url, host)
     assert time.process_time() - begun < 0.2  # 20 µs each: ten times what it takes
+
+
+def test_two_lists_exclude_together_what_each_excludes() -> None:
+    both = exclusions("a.test", "https://b.test/x") | exclusions("*.c.test", "https://b.test/y", "https://d.test/")
+    assert both == exclusions("a.test", "*.c.test", "https://b.test/x", "https://b.test/y", "https://d.test/")

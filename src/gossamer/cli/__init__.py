@@ -21,6 +21,7 @@ SUMMARIES = {
     "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
     "check": "Say how Gossamer sees a URL, a robots.txt, a page or an address.",
     "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
+    "exclude": "Leave sites, or parts of them, alone from now on.",
     "export": "Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.",
     "log": "Show the last requests, oldest first.",
     "query": "Ask a crawl's tables in SQL: pages, requests, sites, links.",

@@ -1,22 +1,33 @@
-"""Brings the operator's exclusion file into the frontier, so that excluded sites are not even claimed.
+"""What the operator wants left alone, brought into the frontier: from the exclusion file at a start, or at any time.
 
-Only whole sites go there: their queues stay as they are, and go on when the file no longer names them. Hosts and
-prefixes are each worker's own business.
+The frontier's list is what every worker on every machine hears with its next heartbeat, within seconds. Whole sites are
+not even claimed: their queues stay as they are, and go on when they are readmitted. What other entries name (hosts,
+beginnings of URLs) is given up by workers, URL by URL, as its turn comes.
 """
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from gossamer.urls import site_of_name
+from gossamer.errors import GossamerError
+from gossamer.politeness.scope import Exclusions, read_entry
+from gossamer.records import Batch, GivenUp, Reason, Visit
+from gossamer.store.reading import sources
+from gossamer.store.schemas import PAGES
+from gossamer.urls import Refusal, host_of, site_of, site_of_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from gossamer.frontier import Frontier
-    from gossamer.politeness.scope import Exclusions
 
 APPLIED_FILE: Final = "excluded-sites.txt"
+PURGE_URLS: Final = 1_000  # given up per transaction: workers want to get through
+
+_COLUMNS: Final = ["url", "warc_file", "warc_offset", "warc_length"]
+_NOBODYS: Final = -1  # an epoch that no claim has: what is reported under it settles URLs and changes no schedule
 
 
 def apply_exclusions(frontier: Frontier, folder: Path, exclusions: Exclusions) -> None:
@@ -32,3 +43,65 @@ def apply_exclusions(frontier: Frontier, folder: Path, exclusions: Exclusions) -
         new.replace(applied)
     if now:
         frontier.exclude(now)
+
+
+def read_entries(texts: Sequence[str]) -> list[str]:
+    """Return each entry in its one spelling; refuse what would exclude nothing."""
+    entries = []
+    for text in texts:
+        entry = read_entry(text.strip())
+        if "://" in text and "*" in text:
+            raise GossamerError(
+                f"{text!r} excludes nothing: a URL stands for all that begin with it, so write no star in it."
+            )
+        if isinstance(entry, Refusal):
+            raise GossamerError(
+                f"{text!r} excludes nothing ({entry.value}): name a domain (example.org), all names below one "
+                "(*.example.org), or the beginning of URLs (https://example.org/private/)."
+            )
+        entries.append(entry)
+    return entries
+
+
+def readmit(frontier: Frontier, entries: Sequence[str], in_file: Exclusions) -> None:
+    """Take entries off the list; refuse those that are not on it, or that the exclusion file names."""
+    listed = frontier.exclusions()
+    for entry in entries:
+        if _names(in_file, entry):
+            raise GossamerError(f"{entry} stands in the crawl's exclusion file: take it out there and start again.")
+        if entry not in listed:
+            raise GossamerError(f"{entry} is not on the list of exclusions: gossamer exclude --list shows it.")
+    frontier.readmit(entries)
+
+
+def give_up_queued(frontier: Frontier, entries: Sequence[str]) -> int:
+    """Give up what is queued and excluded by these entries, so that nothing of it waits; return how many URLs."""
+    exclusions, _ = Exclusions.parse(entries)
+    given_up = 0
+    for site in sorted({_site_of(entry) for entry in entries}):
+        hashes = (url_hash for url, url_hash in frontier.queued(site) if exclusions.find(url, host_of(url)) is not None)
+        while some := list(islice(hashes, PURGE_URLS)):
+            outcomes = [(url_hash, GivenUp(reason=Reason.EXCLUDED)) for url_hash in some]
+            frontier.complete(Batch(visits=[Visit(site=site, epoch=_NOBODYS, outcomes=outcomes)]))
+            given_up += len(some)
+    return given_up
+
+
+def stored_pages(folder: Path, entries: Sequence[str]) -> Iterator[tuple[str, str, int, int]]:
+    """Yield URL, archive file, offset and length of every stored page that these entries exclude."""
+    exclusions, _ = Exclusions.parse(entries)
+    for source in sources(folder, PAGES):
+        for batch in source.batches(_COLUMNS):
+            for url, *place in zip(*(batch[name].to_pylist() for name in _COLUMNS), strict=True):
+                if exclusions.find(url, host_of(url)) is not None:
+                    yield url, *place
+
+
+def _names(exclusions: Exclusions, entry: str) -> bool:
+    if "://" in entry:
+        return entry in exclusions.prefixes.get(host_of(entry), ())
+    return entry[2:] in exclusions.parents if entry.startswith("*.") else entry in exclusions.names
+
+
+def _site_of(entry: str) -> str:
+    return site_of(entry) if "://" in entry else site_of_name(entry.removeprefix("*."))

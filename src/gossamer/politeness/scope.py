@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gossamer.urls import Url
 
-__all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "select_links"]
+__all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "read_entry", "select_links"]
 
 MAX_SHOWN_CHARS = 200
 
@@ -69,18 +69,26 @@ class Exclusions:
             text = line.partition("#")[0].strip().removeprefix("\ufeff")
             if not text:
                 continue
-            if "://" in text:
-                url = normalise(text)
-                if isinstance(url, str):
-                    prefixes[host_of(url)].append(url)
+            entry = read_entry(text)
+            if isinstance(entry, Refusal):
+                bad.append(BadLine(number, text[:MAX_SHOWN_CHARS], entry.value))
+            elif "://" in entry:
+                prefixes[host_of(entry)].append(entry)
+            elif entry.startswith("*."):
+                parents.add(entry[2:])
             else:
-                url = _url_of_name(text.removeprefix("*."))
-                if isinstance(url, str):
-                    (parents if text.startswith("*.") else names).add(name_of_host(host_of(url)))
-            if isinstance(url, Refusal):
-                bad.append(BadLine(number, text[:MAX_SHOWN_CHARS], url.value))
+                names.add(entry)
         by_host = {host: tuple(dict.fromkeys(urls)) for host, urls in prefixes.items()}
         return Exclusions(names=frozenset(names), parents=frozenset(parents), prefixes=by_host), bad
+
+    def __or__(self, other: Exclusions) -> Exclusions:
+        """Return what excludes all that either of the two does."""
+        hosts = self.prefixes.keys() | other.prefixes.keys()
+        return Exclusions(
+            names=self.names | other.names,
+            parents=self.parents | other.parents,
+            prefixes={host: (*self.prefixes.get(host, ()), *other.prefixes.get(host, ())) for host in hosts},
+        )
 
     def find(self, url: str, host: str) -> str | None:
         """Return the entry that excludes a normalised URL, or None."""
@@ -99,6 +107,16 @@ class Exclusions:
                 return "*." + name
             _, dot, name = name.partition(".")
         return None
+
+
+def read_entry(text: str) -> str | Refusal:
+    """Return the one spelling of an entry of an exclusion list, or why it excludes nothing."""
+    if "://" in text:
+        return normalise(text)
+    root = _url_of_name(text.removeprefix("*."))
+    if isinstance(root, Refusal):
+        return root
+    return ("*." if text.startswith("*.") else "") + name_of_host(host_of(root))
 
 
 def select_links(links: Sequence[Url], *, depth: int, max_depth: int | None, exclusions: Exclusions) -> list[Url]:

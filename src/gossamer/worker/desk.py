@@ -6,10 +6,11 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from gossamer.frontier import FrontierError
+from gossamer.politeness.scope import Exclusions
 from gossamer.records import GONE, Claimed, CrawlState
 from gossamer.store.disk import DiskGuard, free_space
 from gossamer.worker.ledger import Ledger
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.frontier.clock import Clock
-    from gossamer.politeness.scope import Exclusions
     from gossamer.records import Gone
     from gossamer.store.store import Store
     from gossamer.workbench import SiteInHand, Workbench
@@ -220,11 +220,12 @@ class Desk:
 
     # ------------------------------------------------------------------ steps of the above
 
-    def _take_exclusions(self, sites: frozenset[str]) -> None:
-        self.excluded_sites = sites
-        self.exclusions = replace(self._own_exclusions, names=self._own_exclusions.names | sites)
+    def _take_exclusions(self, entries: frozenset[str]) -> None:
+        heard, _ = Exclusions.parse(entries)
+        self.excluded_sites = heard.names
+        self.exclusions = self._own_exclusions | heard
         for site in self._bench.idle_sites():
-            if site.site in sites:
+            if site.site in heard.names:
                 self._bench.remove(site.site)
                 self.give_back(site, site.due_s)
 

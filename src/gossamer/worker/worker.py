@@ -166,10 +166,7 @@ class Worker:
         turn = Turn(site)
         url = site.urls.popleft()
         try:
-            if site.site in self._desk.excluded_sites:
-                site.urls.clear()  # they stay queued, for the day the site is readmitted
-            else:
-                await self._get_page(turn, url)
+            await self._get_page(turn, url)
         except Exception:
             log.exception("A bug of ours, at %s", url.url)
             self._settle(turn, url, self._after_a_bug(url))
@@ -179,12 +176,12 @@ class Worker:
     async def _get_page(self, turn: Turn, url: QueuedUrl) -> None:
         """Fetch a page, behind its robots.txt and its redirects, and settle every URL on the way."""
         for _ in range(MAX_HOPS + 1):
-            if self._desk.exclusions.find(url.url, url.host):
-                return self._settle(turn, url, GivenUp(reason=Reason.EXCLUDED))
-            if not await self._is_allowed(turn, url):
+            if self._is_excluded(turn, url) or not await self._is_allowed(turn, url):
                 return None
             await self._asker.pause(turn)
             async with self._room:
+                if self._is_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
+                    return None
                 answer = await self._asker.ask(turn, url.url, RequestKind.PAGE, tries=url.tries)
                 verdict = self._judge(turn, url, answer)
                 if isinstance(verdict, Kept) and isinstance(answer, Fetched):
@@ -201,6 +198,16 @@ class Worker:
                 return None
             url = following
         return None  # a long chain: its next page is queued and gets a turn of its own
+
+    def _is_excluded(self, turn: Turn, url: QueuedUrl) -> bool:
+        """Tell whether the operator wants a URL left alone; settle it, unless its whole site is to be."""
+        if turn.site.site in self._desk.excluded_sites:
+            turn.site.urls.clear()  # they stay queued, for the day the site is readmitted
+            return True
+        if self._desk.exclusions.find(url.url, url.host):
+            self._settle(turn, url, GivenUp(reason=Reason.EXCLUDED))
+            return True
+        return False
 
     async def _is_allowed(self, turn: Turn, url: QueuedUrl) -> bool:
         """Ask the host's robots.txt, fetching it first if what we know of it is stale; settle what it forbids."""

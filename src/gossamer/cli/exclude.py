@@ -1,0 +1,95 @@
+"""`gossamer exclude`: leaves sites or parts of them alone from now on, in a crawl that runs or does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.wording import plain
+from gossamer.crawl.compose import read_exclusions
+from gossamer.crawl.engines import open_existing
+from gossamer.crawl.exclusions import give_up_queued, read_entries, readmit, stored_pages
+from gossamer.crawl.folder import SETTINGS_FILE, read_settings
+from gossamer.errors import GossamerError
+from gossamer.inspect.running import find_running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gossamer.frontier import Frontier
+    from gossamer.politeness.scope import Exclusions
+
+PURGED_FILE = "purged-pages.tsv"
+
+
+@click.command("exclude")
+@click.argument("entries", metavar="[DOMAIN|PATTERN]...", nargs=-1)
+@data_dir_option
+@click.option("--remove", is_flag=True, help="Take these off the list: what is still queued of them goes on.")
+@click.option("--list", "list_them", is_flag=True, help="Print the list, one entry per line.")
+@click.option(
+    "--purge", is_flag=True,
+    help=f"Give up what is queued of them for good, and list their stored pages in {PURGED_FILE} for deletion.",
+)  # fmt: skip
+def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: bool, purge: bool) -> None:
+    """Leave sites, or parts of them, alone from now on.
+
+    An entry is a domain (with all names below it), *.domain (only the names below it), or the beginning of URLs. A
+    running crawl, on all of its machines, asks for nothing excluded any more within five seconds; requests under way
+    are finished. An excluded site keeps its queue until it is readmitted with --remove or given up with --purge; what
+    lies on an excluded host or under an excluded beginning is given up as its turn comes.
+
+    \b
+    Examples:
+      gossamer exclude example.org
+      gossamer exclude https://example.org/private/ '*.shop.example.org'
+      gossamer exclude example.org --purge
+      gossamer exclude example.org --remove
+      gossamer exclude --list
+    """
+    if list_them == bool(entries) or (list_them and (remove or purge)) or (remove and purge):
+        raise GossamerError("Name what to exclude, or to --remove or --purge, or use --list alone.")
+    named = read_entries(entries)
+    with open_existing(folder) as frontier:
+        in_file = _in_file(folder)
+        if list_them:
+            _print_list(frontier, in_file)
+        elif remove:
+            readmit(frontier, named, in_file)
+            click.echo(f"Readmitted: {', '.join(named)}.")
+        else:
+            frontier.exclude(named)
+            heeded = "the running crawl heeds it within five seconds" if find_running(folder) else "no crawl is running"
+            click.echo(f"Excluded: {', '.join(named)}; {heeded}.")
+            if purge:
+                _purge(frontier, folder, named)
+
+
+def _in_file(folder: Path) -> Exclusions:
+    settings = folder / SETTINGS_FILE
+    return read_exclusions(read_settings(folder).scope.exclude_file if settings.exists() else None)
+
+
+def _print_list(frontier: Frontier, in_file: Exclusions) -> None:
+    prefixes = (prefix for of_host in in_file.prefixes.values() for prefix in of_host)
+    from_file = in_file.names.union((f"*.{name}" for name in in_file.parents), prefixes)
+    for entry in sorted(frontier.exclusions() | from_file):
+        click.echo(plain(entry) + ("  (exclusion file)" if entry in from_file else ""))
+
+
+def _purge(frontier: Frontier, folder: Path, entries: list[str]) -> None:
+    given_up = give_up_queued(frontier, entries)
+    file = folder / PURGED_FILE
+    rows = 0
+    try:
+        with file.open("w", encoding="utf-8") as lines:
+            lines.write("url\twarc_file\twarc_offset\twarc_length\n")
+            for row in stored_pages(folder, entries):
+                lines.write("\t".join(map(str, row)) + "\n")
+                rows += 1
+    except (OSError, ValueError) as error:
+        what = str(error).splitlines()[0]
+        raise GossamerError(f"The pages cannot all be listed in {file} ({what}): mend that and purge again.") from None
+    click.echo(f"{given_up:,} queued URLs are given up; {rows:,} stored pages are listed in {file} for deletion.")

@@ -1,0 +1,66 @@
+"""What the operator excludes while a crawl runs is left alone within five seconds, as the server's own log tells."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from gossamer import simweb
+from gossamer.frontier.sqlite import SqliteFrontier
+from gossamer.records import Reason
+from gossamer.simweb import plain_web
+from gossamer.urls import site_of
+from tests.end_to_end.crawls import Crawl, environment, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SITES, PAGES = 3, 40
+HEEDED_S = 5.0
+
+
+def gossamer(*arguments: str) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-m", "gossamer", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=60,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_what_is_excluded_in_a_running_crawl_is_not_asked_for_five_seconds_later(tmp_path: Path) -> None:
+    with simweb.serve(plain_web(sites=SITES, pages=PAGES, links_across=0.0)) as server:
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.2)
+        first, second, _ = crawl.seeds
+        site, pattern = site_of(first), f"{second}people/"
+        there = ("--data-dir", str(crawl.folder))
+        with crawl.start() as start:
+            wait_until(lambda: sum(site_of(request.url) == site for request in server.log()) > 4, "some pages")
+            said = gossamer("exclude", site, pattern, *there)
+            returned_s = time.monotonic()
+            assert "the running crawl heeds it within five seconds" in said
+            start.end()
+        log = server.log()
+        assert max(request.arrived for request in log) > returned_s + HEEDED_S, "others were asked for longer"
+        late = [request.url for request in log if request.arrived > returned_s + HEEDED_S]
+        assert not [url for url in late if site_of(url) == site or url.startswith(pattern)]
+        expected = set(simweb.expected(server.web, crawl.seeds, token="Gossamer").depths)
+        missed = expected - {request.url for request in log}
+        assert {url for url in missed if site_of(url) == site}, "it came in time to spare some pages"
+        assert all(site_of(url) == site or url.startswith(pattern) for url in missed), "nothing else was left out"
+        said = gossamer("exclude", site, "--purge", *there)
+        with SqliteFrontier(crawl.folder / "frontier.sqlite") as frontier:
+            assert list(frontier.queued(site)) == []
+            assert frontier.stats().queued == 0
+            assert frontier.stats().given_up[Reason.EXCLUDED] > 0
+            assert frontier.audit() == []
+        stored = [line.split("\t")[0] for line in (crawl.folder / "purged-pages.tsv").read_text().splitlines()[1:]]
+        asked = {request.url for request in log if request.kind == "page" and site_of(request.url) == site}
+        assert set(stored) == asked
+        assert f"{len(stored)} stored pages are listed" in said
