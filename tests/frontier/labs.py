@@ -200,4 +200,4 @@ LABS: dict[str, Callable[..., Lab]] = {
 }
 
 # How many random histories an engine is put through: what a few seconds allow. A server is slower, crash by crash.
-HISTORIES = {name: 2_000 if name == "sqlite" else int(os.environ.get("GOSSAMER_TEST_HISTORIES", "60")) for name in LABS}
+HISTORIES = {name: 2_000 if name == "sqlite" else int(os.environ.get("GOSSAMER_TEST_HISTORIES", "40")) for name in LABS}

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.frontier import postgres_server
+
 ROOT = Path(__file__).parents[2]
-ENGINE = "gossamer/frontier/sqlite"
+ENGINES = "gossamer/frontier"
 SUITE = "tests/frontier/conformance"
+POSTGRES = "tests/frontier/test_postgres.py"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,7 @@ class Bug:
     right: str
     wrong: str
     suite: str  # the part of the conformance suite that is run; running less keeps the build fast
+    engine: str = "sqlite"
 
 
 BUGS = {
@@ -115,6 +119,48 @@ BUGS = {
         wrong="return self.now_ms + math.floor(max(0.0, wait_s) * 1000)",
         suite=f"{SUITE}/test_ownership.py",
     ),
+    "postgres: no epoch check": Bug(
+        engine="postgres",
+        file="completing.py",
+        right="(row.owner, row.epoch) != (tx.worker, visit.epoch)",
+        wrong="row.owner != tx.worker",
+        suite=f"{SUITE}/test_complete.py",
+    ),
+    "postgres: recovery without delay": Bug(
+        engine="postgres",
+        file="releasing.py",
+        right="paced_ms=tx.wait_from_ms + max(row.delay_ms, tx.delay_ms)",
+        wrong="paced_ms=tx.wait_from_ms",
+        suite=f"{SUITE}/test_ownership.py",
+    ),
+    "postgres: claims lock nothing": Bug(
+        engine="postgres",
+        file="queries.sql",
+        right=" LIMIT %(sites)s FOR NO KEY UPDATE SKIP LOCKED",
+        wrong=" LIMIT %(sites)s",
+        suite=f"{POSTGRES}::test_many_processes_own_no_site_twice_lose_nothing_and_leave_no_site_asleep",
+    ),
+    "postgres: adding without a lock on the site": Bug(
+        engine="postgres",
+        file="queries.sql",
+        right="ORDER BY site_id FOR KEY SHARE",
+        wrong="ORDER BY site_id",
+        suite=f"{POSTGRES}::test_a_link_that_comes_while_its_site_is_being_put_to_rest_wakes_it",
+    ),
+    "postgres: no second look before a site rests": Bug(
+        engine="postgres",
+        file="releasing.py",
+        right="        first.update(first_queued(tx, resting))\n",
+        wrong="",
+        suite=f"{POSTGRES}::test_a_site_is_not_put_to_rest_while_a_link_for_it_is_on_its_way",
+    ),
+    "postgres: a jump of the server's clock is followed": Bug(
+        engine="postgres",
+        file="crawl_clock.py",
+        right="if self._run != reading.run:",
+        wrong="if True:",
+        suite=f"{POSTGRES}::test_a_jump_of_the_servers_clock_is_followed_by_nobody",
+    ),
 }
 
 
@@ -122,7 +168,7 @@ BUGS = {
 def test_the_suite_goes_red(bug: Bug, tmp_path: Path) -> None:
     copy = tmp_path / "src"
     shutil.copytree(ROOT / "src", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    file = copy / ENGINE / bug.file
+    file = copy / ENGINES / bug.engine / bug.file
     text = file.read_text()
     assert text.count(bug.right) == 1, "the line to break has moved: plant the bug anew"
     file.write_text(text.replace(bug.right, bug.wrong))
@@ -139,10 +185,12 @@ def test_the_suite_goes_red(bug: Bug, tmp_path: Path) -> None:
             "no:xdist",
             "-o",
             f"pythonpath={copy} {ROOT}",
+            "-k",
+            bug.engine,
             bug.suite,
         ],
         cwd=ROOT,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **_server(bug.engine)},
         capture_output=True,
         text=True,
         timeout=120,
@@ -150,3 +198,8 @@ def test_the_suite_goes_red(bug: Bug, tmp_path: Path) -> None:
     )
     assert run.returncode == 1, f"nobody noticed:\n{run.stdout}\n{run.stderr}"
     assert "FAILED tests/frontier" in run.stdout
+
+
+def _server(engine: str) -> dict[str, str]:
+    """One server serves all runs."""
+    return {"GOSSAMER_TEST_POSTGRES": postgres_server.server()} if engine == "postgres" else {}

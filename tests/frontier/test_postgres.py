@@ -308,6 +308,54 @@ def test_a_transaction_that_deadlocks_is_tried_again(lab: PostgresLab, outsider:
     assert frontier.audit() == []
 
 
+def test_a_site_is_not_put_to_rest_while_a_link_for_it_is_on_its_way(lab: PostgresLab) -> None:
+    """The link is not committed when its last URL is settled: the release waits for it, and looks again."""
+    frontier, _ = lab.join()
+    adder = lab.open()
+    frontier.add([link("a.test/1")])
+    (owned,) = claim(frontier)
+    done: list[object] = []
+    thread = threading.Thread(target=lambda: done.append(complete(frontier, owned, wait_s=0)))
+    reached = threading.Event()
+    when(frontier, "lock_to_rest", reached.set)
+
+    def release_meanwhile() -> None:
+        thread.start()
+        assert reached.wait(10), "it has looked and found nothing"
+        thread.join(0.3)  # were it not made to wait for us, it would be done by then
+
+    when(adder, "save_tally", release_meanwhile)
+    assert adder.add([link("a.test/2")]) == 1
+    thread.join()
+    assert done
+    assert names(claim(frontier)) == ["a.test"]
+    assert frontier.audit() == []
+
+
+def test_a_link_that_comes_while_its_site_is_being_put_to_rest_wakes_it(lab: PostgresLab) -> None:
+    """The rest is not committed when the link comes: adding waits for it, and wakes the site."""
+    frontier, _ = lab.join()
+    adder = lab.open()
+    frontier.add([link("a.test/1")])
+    (owned,) = claim(frontier)
+    added: list[int] = []
+    thread = threading.Thread(target=lambda: added.append(adder.add([link("a.test/2")])))
+    reached = threading.Event()
+    when(adder, "hold_awake", reached.set)
+
+    def add_meanwhile() -> None:
+        thread.start()
+        assert reached.wait(10), "its link is in, though not committed"
+        thread.join(0.3)  # were it not made to wait for us, it would be done by then
+
+    when(frontier, "save_tally", add_meanwhile)
+    complete(frontier, owned, wait_s=0)
+    thread.join()
+    assert added == [1]
+    assert names(claim(frontier)) == ["a.test"]
+    assert frontier.audit() == []
+
+
 @pytest.mark.parametrize(("column", "what"), [("normaliser", "URL normaliser"), ("suffix_list", "public suffix list")])
 def test_a_crawl_that_names_sites_differently_is_refused(
     lab: PostgresLab, outsider: psycopg.Connection[Any], column: str, what: str
