@@ -131,7 +131,7 @@ def _find(matcher: Matcher, path: str) -> Rule | None:
     return found[1]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Group:
     """What the groups of one token, merged, ask for."""
 
@@ -151,7 +151,7 @@ class _Group:
         """Add what may be done with the content under a path, or if none is named, with all."""
         pattern, said = "/", value
         if value.startswith(("/", "*")):
-            pattern, _, said = value.partition(" ")
+            pattern, _, said = value.replace("\t", " ").partition(" ")
         said = " ".join(_text_of(said).split())[:MAX_USAGE_CHARS].rstrip()
         if said and len(self.usages) < MAX_USAGES:
             self.usages[Usage(name, spell_pattern(pattern), said)] = None
