@@ -109,6 +109,14 @@ def declared(sections: Mapping[str, type[Any]]) -> dict[str, Setting]:
     return known
 
 
+def parse_duration(text: str) -> float:
+    """Return the seconds that a text such as `70` or `2m` means; raises ValueError with what would have been right."""
+    seconds = float(_as_number(float, "_s", text))
+    if seconds < 0:
+        raise ValueError(_EXPECTED["_s"])
+    return seconds
+
+
 def as_toml(settings: Mapping[str, Any]) -> str:
     """Write settings as a `crawl.toml` that `gather` reads back to equal ones."""
     lines = []

@@ -73,6 +73,12 @@ BODY_BYTES_TOTAL = Counter(
     "Bytes of bodies taken in, as sent",
     registry=REGISTRY,
 )
+TRAP_REFUSALS_TOTAL = Counter(
+    "gossamer_trap_refusals_total",
+    "Links that were not followed because they seem to lead into a trap, by the name of the limit",
+    ["trap"],
+    registry=REGISTRY,
+)
 LOOP_LAG_SECONDS = Histogram(
     "gossamer_loop_lag_seconds",
     "How late the event loop ran something that was due",

@@ -38,11 +38,14 @@ def _setting(flag: str, metavar: str, text: str, **more: Any) -> Callable[[Any],
     envvar="GOSSAMER_DATA_DIR", help="The crawl's folder; if it holds a crawl, that one goes on.",
 )  # fmt: skip
 @_setting("--delay", "DURATION", "Pause between two pages of one site; a site may ask for more [default: 70].")
+@_setting("--site-delay", "SITE=DURATION", "A longer delay for one site; repeat for more.", multiple=True)
+@_setting("--site-delays-file", "FILE", "Longer delays of single sites, one SITE=DURATION per line.", type=_FILE)
 @_setting("--scope", "host|site|web", "Stay on the seeds' hosts, on their sites, or go anywhere [default: site].")
 @_setting("--exclude-file", "FILE", "Domains and URL prefixes to leave alone, one per line.", type=_FILE)
 @_setting("--max-pages", "N", "Stop after so many pages, over all starts.")
 @_setting("--max-duration", "DURATION", "Stop after so long: 90, 30m, 8h.")
 @_setting("--max-depth", "N", "Follow so many links from a seed; 0: the seeds only.")
+@click.option("--no-trap-limits", is_flag=True, default=None, help="Follow links that seem to lead into traps, too.")
 @_setting("--workers", "N", "Worker processes [default: one per core].")
 @_setting("--in-flight", "N", "Requests under way at once, per worker [default: 1000].")
 @_setting("--nameserver", "ADDRESS[:PORT]", "Ask this name server [default: the system's].")
@@ -115,6 +118,8 @@ def _as_settings(flags: dict[str, Any], others: tuple[str, ...]) -> dict[str, An
         settings[name.strip().replace("-", "_")] = value
     if flags.pop("no_warc"):
         settings["warc"] = False
+    if flags.pop("no_trap_limits"):
+        settings["trap_limits"] = False
     if flags.pop("seeded_urls_only"):
         settings["max_depth"] = 0
     settings["in_flight"] = flags.pop("max_workers")

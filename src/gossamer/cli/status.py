@@ -56,6 +56,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     )
     for reason, urls in sorted(stats.given_up.items(), key=lambda item: -item[1]):
         yield "given up", f"{urls:>11,} {reason.value}"
+    for trap, links in sorted(status.traps.items(), key=lambda item: -item[1]):
+        yield "traps", f"{links:>11,} links refused: {trap}"
     if running is not None:
         yield "next due", "nothing waits" if stats.wait_s is None else wait(stats.wait_s)
     yield from _workers(status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
+from gossamer.crawl.site_delays import read_site_delays
 from gossamer.errors import GossamerError
 from gossamer.fetch import Fetcher, in_flight_limit, raise_descriptor_limit
 from gossamer.page_process.process import PageProcess
@@ -68,9 +69,11 @@ async def open_worker(
                 name=name,
                 manners=Manners(
                     pace=settings.pace,
+                    site_delays_s=read_site_delays(settings.pace),
                     robots=settings.robots,
                     outage=settings.outage,
                     scope=settings.scope,
+                    traps=settings.traps,
                     worker=settings.worker,
                     in_flight=in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit()),
                     agent=settings.crawl.agent_name,

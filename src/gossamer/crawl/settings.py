@@ -13,6 +13,7 @@ from gossamer.politeness.hosts import RobotsSettings
 from gossamer.politeness.outage import OutageSettings
 from gossamer.politeness.pace import PaceSettings
 from gossamer.politeness.scope import ScopeSettings
+from gossamer.politeness.traps import TrapSettings
 from gossamer.store.store import StoreSettings
 from gossamer.supervisor.settings import SupervisorSettings
 from gossamer.workbench import WorkbenchSettings
@@ -57,6 +58,7 @@ class CrawlSettings:
 SECTIONS: dict[str, type[Any]] = {
     "crawl": CrawlSettings,
     "scope": ScopeSettings,
+    "traps": TrapSettings,
     "pace": PaceSettings,
     "robots": RobotsSettings,
     "outage": OutageSettings,
@@ -75,6 +77,7 @@ class Settings:
 
     crawl: CrawlSettings
     scope: ScopeSettings
+    traps: TrapSettings
     pace: PaceSettings
     robots: RobotsSettings
     outage: OutageSettings

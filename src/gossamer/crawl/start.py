@@ -15,6 +15,7 @@ from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.exclusions import apply_exclusions
 from gossamer.crawl.folder import LOG_FILE, holds_crawl, make_folder, open_log, rotate_log, write_settings
 from gossamer.crawl.seeding import Seeds, load_all
+from gossamer.crawl.site_delays import read_site_delays
 from gossamer.errors import GossamerError
 from gossamer.fetch.authorities import authorities_file
 from gossamer.frontier import FrontierError
@@ -82,6 +83,7 @@ def open_crawl(
             f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
         )
     exclusions = read_exclusions(settings.scope.exclude_file)
+    read_site_delays(settings.pace)  # what is wrong with them is said before anything begins
     check_choice(settings.page.text)
     if not settings.fetch.insecure:
         with authorities_file(settings.fetch.ca_file):

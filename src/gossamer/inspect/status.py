@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gossamer.inspect.running import Running, find_running
 from gossamer.store.disk import free_space
+from gossamer.worker.figures import TRAP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,6 +31,16 @@ class Status:
     used_bytes: Mapping[str, int]  # by folder or file of the crawl
     free_bytes: int  # that can still be written
 
+    @property
+    def traps(self) -> dict[str, int]:
+        """How many links each limit against traps has refused, as far as living workers know."""
+        refused: Counter[str] = Counter()
+        for worker in self.workers:
+            for name, links in worker.figures.items():
+                if name.startswith(TRAP):
+                    refused[name.removeprefix(TRAP)] += int(links)
+        return dict(refused)
+
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON knows it."""
         stats = self.stats
@@ -45,6 +57,7 @@ class Status:
             "done": stats.done,
             "pages": stats.pages,
             "given_up": {reason.value: urls for reason, urls in stats.given_up.items()},
+            "traps": self.traps,
             "pages_left": stats.pages_left,
             "next_due_s": stats.wait_s,
             "workers": [

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from pathlib import Path  # noqa: TC003 - the settings are read from the types at run time
 
 DAY_S = 86_400.0
 MAX_RETRY_AFTER_S = DAY_S  # nobody keeps a crawler away for longer by one header
@@ -16,6 +17,10 @@ MAX_DOUBLINGS = 6
 MAX_BACK_OFF_S = 3_600.0
 LEAST_BACK_OFF_S = 1.0  # what is doubled where there is hardly a delay
 
+# A slow server is given so many times the time that it took, but not more than so many times its delay.
+SLOWNESS_FACTOR = 10
+MAX_SLOWNESS_DELAYS = 2
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceSettings:
@@ -24,6 +29,10 @@ class PaceSettings:
     delay_s: float = field(
         default=70.0, metadata={"help": "pause between two pages of one site; sites may ask for more", "minimum": 0}
     )
+    site_delay: tuple[str, ...] = field(
+        default=(), metadata={"help": "longer delays of single sites, each like example.org=300"}
+    )
+    site_delays_file: Path | None = field(default=None, metadata={"help": "file of such longer delays, one per line"})
     step_gap_s: float = field(
         default=1.0,
         metadata={"help": "pause behind robots.txt or a redirect in one turn; the delay if shorter", "minimum": 0},
@@ -35,6 +44,12 @@ class PaceSettings:
     max_tries: int = field(
         default=3, metadata={"help": "how often a page is asked for again after passing failures", "minimum": 0}
     )
+    set_aside_failures: int = field(
+        default=10, metadata={"help": "a site that fails so often in a row is set aside", "minimum": 1}
+    )
+    set_aside_s: float = field(
+        default=21_600.0, metadata={"help": "a site that was set aside is tried again after so long", "minimum": 0}
+    )
 
 
 def step_gap_s(settings: PaceSettings, delay_s: float) -> float:
@@ -42,14 +57,26 @@ def step_gap_s(settings: PaceSettings, delay_s: float) -> float:
     return min(settings.step_gap_s, delay_s)
 
 
-def turn_wait_s(*, delay_s: float, crawl_delay_s: float | None, retry_after_s: float | None, failures: int) -> float:
+def turn_wait_s(
+    settings: PaceSettings, *, delay_s: float, crawl_delay_s: float | None, retry_after_s: float | None, failures: int
+) -> float:
     """Return the wait from the end of a site's turn to the beginning of its next: the longest that anyone asks for.
 
     `failures` counts the site's failures in a row. From the third on it is left alone for twice as long with each,
-    up to 64 times its delay or an hour, whichever is less, but never for less than its delay.
+    up to 64 times its delay or an hour, whichever is less, but never for less than its delay. In the end it is set
+    aside, and tried again much later; the first answer that is none of a site in trouble ends all that.
     """
     pace_s = max(delay_s, crawl_delay_s or 0.0)
-    return max(pace_s, retry_after_s or 0.0, _back_off_s(pace_s, failures))
+    aside_s = settings.set_aside_s if failures >= settings.set_aside_failures else 0.0
+    return max(pace_s, retry_after_s or 0.0, _back_off_s(pace_s, failures), aside_s)
+
+
+def slowness_wait_s(*, delay_s: float, response_s: float) -> float:
+    """Return how long a site is left alone for having taken so long to answer: it may be at its limits.
+
+    A courtesy of ours: unlike what others ask for, it need not survive a crash.
+    """
+    return min(SLOWNESS_FACTOR * response_s, MAX_SLOWNESS_DELAYS * delay_s)
 
 
 def parse_retry_after(value: str, now_at: float) -> float | None:

@@ -11,6 +11,7 @@ class Reason(StrEnum):
     # Never asked for
     EXCLUDED = "excluded"
     OUT_OF_SCOPE = "out_of_scope"
+    TRAP = "trap"  # a redirect into what no site made for people has: see `politeness.traps`
     ROBOTS_DISALLOWED = "robots_disallowed"
     ROBOTS_UNREACHABLE = "robots_unreachable"  # robots.txt failed for so long that we stopped waiting
     ADDRESS_REFUSED = "address_refused"  # the name leads to an address that is not public

@@ -27,11 +27,12 @@ HANG_UP_S = 0.2  # a server learns later than we do that we hung up: for it, the
 class Turn:
     """One visit to a site: what it takes to get one page."""
 
-    __slots__ = ("ended_s", "retry_after_s", "site")
+    __slots__ = ("ended_s", "response_s", "retry_after_s", "site")
 
     def __init__(self, site: SiteInHand) -> None:
         self.site = site
         self.ended_s: float | None = None  # when its last request ended; None: none was made
+        self.response_s = 0.0  # how long its last request took
         self.retry_after_s: float | None = None  # what the server asked for
 
 
@@ -73,6 +74,7 @@ class Asker:
                 answer = await self._fetcher.fetch(url, kind=kind)
         finally:
             turn.ended_s = self._clock()
+        turn.response_s = answer.duration_s
         if site.delay_s and (isinstance(answer, Failed) or answer.type_refused or answer.truncated):
             turn.ended_s += HANG_UP_S
         row = request_row(answer, site=site.site, kind=kind, attempt=tries + 1, worker=self._name)

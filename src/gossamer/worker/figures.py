@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gossamer.records import Outcome, RequestRow
     from gossamer.workbench import Workbench
 
+TRAP = "trap_"  # what the figures of refused links begin with
 LAG_PERIOD_S = 0.1
 LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
@@ -71,6 +72,11 @@ class Figures:
             name = "retries"
         self._counts[name] += 1
         _outcomes(name).inc()
+
+    def refused(self, trap: str, links: int = 1) -> None:
+        """Count links that a limit against traps refused."""
+        self._counts[f"{TRAP}{trap}"] += links
+        metrics.TRAP_REFUSALS_TOTAL.labels(trap).inc(links)
 
     def in_hand(self, bench: Workbench, turns: int, in_outage: bool) -> None:
         """Note what is in hand."""

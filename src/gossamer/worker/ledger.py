@@ -105,6 +105,12 @@ class Ledger:
         report.own_delay_s = own_delay_s
         return asyncio.shield(self._page.committed)  # one who is cancelled waiting must not spoil it for the others
 
+    def note_delay(self, site: str, epoch: int, own_delay_s: float) -> asyncio.Future[None]:
+        """Note a site's own delay, soon to be kept; the future tells when it is."""
+        self._report(site, epoch).own_delay_s = own_delay_s
+        self.full.set()
+        return asyncio.shield(self._page.committed)
+
     def note_release(self, site: str, epoch: int, *, due_s: float, own_delay_s: float, failures: int) -> None:
         """Note that a site is given back; its next turn may begin at `due_s`."""
         self._report(site, epoch).release = _Due(due_s=due_s, own_delay_s=own_delay_s, failures=failures)

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gossamer.politeness.hosts import RobotsSettings
     from gossamer.politeness.outage import OutageSettings
     from gossamer.politeness.pace import PaceSettings
     from gossamer.politeness.scope import ScopeSettings
+    from gossamer.politeness.traps import TrapSettings
     from gossamer.worker.settings import WorkerSettings
 
 
@@ -18,9 +21,11 @@ class Manners:
     """All the settings by which turns are decided."""
 
     pace: PaceSettings
+    site_delays_s: Mapping[str, float]  # of single sites, where the operator wants more than the delay of all
     robots: RobotsSettings
     outage: OutageSettings
     scope: ScopeSettings
+    traps: TrapSettings
     worker: WorkerSettings
     in_flight: int
     agent: str  # the name we go by in robots.txt

@@ -19,8 +19,9 @@ from gossamer.politeness.answers import (
 )
 from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of
 from gossamer.politeness.outage import OutageGuard
-from gossamer.politeness.pace import turn_wait_s
+from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
 from gossamer.politeness.scope import select_links
+from gossamer.politeness.traps import TrapGuard, find_trap
 from gossamer.records import (
     CrawlState,
     Done,
@@ -99,6 +100,7 @@ class Worker:
             name=name,
             clock=clock,
         )
+        self._traps = TrapGuard(manners.traps)
         self._stopping = False
         self._turns: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(manners.in_flight)
@@ -166,6 +168,7 @@ class Worker:
         turn = Turn(site)
         url = site.urls.popleft()
         try:
+            await self._heed_operator(site)
             await self._get_page(turn, url)
         except Exception:
             log.exception("A bug of ours, at %s", url.url)
@@ -256,6 +259,10 @@ class Worker:
             max_depth=self._manners.scope.max_depth,
             exclusions=self._desk.exclusions,
         )
+        links, refused = self._traps.select(links, host=url.host, site=turn.site.site, year=self._year())
+        for trap, count in refused.items():
+            self._figures.refused(trap, count)
+        self._traps.note_page(turn.site.site, parsed.text or parsed.content_hash)
         depth, via = url.depth + 1, url.url_hash
         self._desk.ledger.note_links(self._hooks.choose([Link(*link, depth, via=via) for link in links]))
         if not parsed.noindex:
@@ -279,8 +286,12 @@ class Worker:
         if not seeded and not self._hooks.accepts(target):
             self._settle(turn, url, GivenUp(reason=Reason.OUT_OF_SCOPE))
             return None
-        self._settle(turn, url, Done(page=False))
         named = identify(target)
+        if not seeded and (trap := find_trap(named, settings=self._manners.traps, year=self._year())):
+            self._figures.refused(trap)
+            self._settle(turn, url, GivenUp(reason=Reason.TRAP))
+            return None
+        self._settle(turn, url, Done(page=False))
         hops = url.hops + 1
         self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, via=url.url_hash)])
         ours = named.site == turn.site.site and (
@@ -297,12 +308,13 @@ class Worker:
         due_s = self._clock()
         if turn.ended_s is not None:
             wait_s = turn_wait_s(
+                self._manners.pace,
                 delay_s=site.delay_s,
                 crawl_delay_s=site.own_delay_s,
                 retry_after_s=turn.retry_after_s,
                 failures=site.failures,
             )
-            due_s = turn.ended_s + wait_s
+            due_s = turn.ended_s + max(wait_s, slowness_wait_s(delay_s=site.delay_s, response_s=turn.response_s))
             if wait_s > site.delay_s:
                 site.urls.clear()  # they stay queued; the site is given back, so that a crash forgets no such wait
             if (turn.retry_after_s or 0.0) > site.delay_s:
@@ -348,6 +360,17 @@ class Worker:
             encoded = encode_exchange(answer)
             row = answer_row(url, turn.site.site, answer, encoded.payload_digest)
             self._store.keep_answer(row, encoded.archive, encoded.response_offset)
+
+    def _year(self) -> int:
+        return time.gmtime(self._wall_clock()).tm_year
+
+    async def _heed_operator(self, site: SiteInHand) -> None:
+        """Give a site the delay that the operator wants for it; the frontier knows it before the site is asked."""
+        wanted_s = self._manners.site_delays_s.get(site.site, 0.0)
+        if wanted_s > site.own_delay_s:
+            site.own_delay_s = wanted_s
+            self._heed_delay(site)
+            await self._desk.ledger.note_delay(site.site, site.epoch, wanted_s)
 
     def _heed_delay(self, site: SiteInHand) -> None:
         """Keep the longest delay that any host of the site asks for."""
