@@ -1,0 +1,271 @@
+"""Limits that keep a crawl out of traps: sites that make up URLs without end. Pure, but for what `TrapGuard` remembers.
+
+Each limit has a name (`Trap`), is generous enough for any site made for people, and refuses links, not pages: what it
+refuses leaves no trace, so that a wider limit can bring it back. What is remembered of sites is bounded, and only for
+this process: a restart forgets it, and gives a trap a little more before it shuts again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from gossamer.urls import identify
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from gossamer.urls import Url
+
+MAX_VALUES: Final = 50_000  # remembered per limit: some 15 MB at worst
+MAX_PASSED: Final = 100_000  # links that are known to pass: some 10 MB
+MAX_SHOWN: Final = 100_000  # contents that are remembered: some 10 MB
+MAX_SITES: Final = 100_000  # whose worth is remembered
+MAX_VOICES: Final = 100  # sites that speak for another
+MAX_PATIENCE: Final = 10_000
+NEW_CONTENT: Final = 2  # so many more pages with known content, for each with new one
+JUMP_YEARS: Final = 200  # calendars are left step by step: a number further away is no year
+
+
+class Trap(StrEnum):
+    """A limit by the name under which it is counted and shown."""
+
+    LONG_PATH = "long_path"
+    MANY_SEGMENTS = "many_segments"
+    REPEATED_SEGMENTS = "repeated_segments"  # /a/b/a/b/a/b
+    MANY_PARAMETERS = "many_parameters"
+    CALENDAR = "calendar"  # a date that nobody can mean
+    PARAMETER_SETS = "parameter_sets"  # too many combinations of parameters under one path
+    MANY_HOSTS = "many_hosts"  # of one site
+    SAME_CONTENT = "same_content"  # a site that shows the same under ever more URLs
+    SITE_BUDGET = "site_budget"  # a site that gave more pages than anything speaks for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrapSettings:
+    """Where a site stops being one that was made for people."""
+
+    trap_limits: bool = field(default=True, metadata={"help": "refuse links that lead into traps, by the limits below"})
+    strip_session_ids: bool = field(
+        default=True, metadata={"help": "follow links without session ids and tracking parameters"}
+    )
+    max_path_chars: int = field(default=1_000, metadata={"help": "of a link's path", "minimum": 1})
+    max_path_segments: int = field(default=30, metadata={"help": "of a link's path", "minimum": 1})
+    max_segment_repeats: int = field(
+        default=2,
+        metadata={"help": "how often the same segments may stand in a row; a single one once more", "minimum": 1},
+    )
+    max_parameters: int = field(default=20, metadata={"help": "of a link's query", "minimum": 1})
+    max_parameter_sets: int = field(
+        default=100, metadata={"help": "different combinations of parameters under one path", "minimum": 1}
+    )
+    max_years_ahead: int = field(default=10, metadata={"help": "of dates in links to calendars", "minimum": 0})
+    max_years_back: int = field(default=200, metadata={"help": "of dates in links to calendars", "minimum": 0})
+    max_hosts_per_site: int = field(default=1_000, metadata={"help": "that links are followed to", "minimum": 1})
+    same_content_patience: int = field(
+        default=200,
+        metadata={
+            "help": "pages with known content that a site may show; each new content allows two more",
+            "minimum": 1,
+        },
+    )
+    site_budget: int = field(
+        default=100_000,
+        metadata={"help": "pages of a site until its own links are followed no further", "minimum": 1},
+    )
+    site_budget_per_voice: int = field(
+        default=10_000, metadata={"help": "further pages for each other site that links to it", "minimum": 0}
+    )
+
+
+def find_trap(link: Url, *, settings: TrapSettings, year: int) -> Trap | None:
+    """Return the limit that a link exceeds by itself, if it does and limits are on; `year` is the present one."""
+    if not settings.trap_limits:
+        return None
+    path, mark, query = link.url[len(link.host) :].partition("?")
+    if len(path) > settings.max_path_chars:
+        return Trap.LONG_PATH
+    segments = path.count("/")
+    if segments > settings.max_path_segments:
+        return Trap.MANY_SEGMENTS
+    if segments > settings.max_segment_repeats and _repeats(path, settings.max_segment_repeats):
+        return Trap.REPEATED_SEGMENTS
+    if mark and query.count("&") >= settings.max_parameters:
+        return Trap.MANY_PARAMETERS
+    if _DATE_HINT.search(link.url, len(link.host)):
+        ahead = range(year + settings.max_years_ahead + 1, year + settings.max_years_ahead + JUMP_YEARS)
+        back = range(year - settings.max_years_back - JUMP_YEARS, year - settings.max_years_back)
+        if any(date in ahead or date in back for date in _dates(path, query)):
+            return Trap.CALENDAR
+    return None
+
+
+def strip_session(url: str) -> str:
+    """Return a normalised URL without what names a session or a campaign and not a page."""
+    if not ("?" in url or ";" in url or "(" in url) or _SESSION_HINT.search(url) is None:
+        return url
+    head, mark, query = _SESSION_PATH.sub("", url).partition("?")
+    kept = "&".join(part for part in query.split("&") if not _SESSION_PARAMETER.fullmatch(part)) if mark else ""
+    if kept == query:
+        return head + mark + query
+    return f"{head}?{kept}" if kept else head
+
+
+class TrapGuard:
+    """Selects links by all limits, the ones of a link by itself and those that need a memory of the site."""
+
+    def __init__(self, settings: TrapSettings) -> None:
+        self._settings = settings
+        self._parameter_sets = _Distinct(settings.max_parameter_sets)
+        self._hosts = _Distinct(settings.max_hosts_per_site)
+        self._voices = _Distinct(MAX_VOICES)
+        self._worths: OrderedDict[str, _Worth] = OrderedDict()
+        self._shown: OrderedDict[int, None] = OrderedDict()  # by hash, with the site; a collision costs nothing
+        self._passed: set[bytes] = set()
+
+    def select(self, links: Sequence[Url], *, host: str, site: str, year: int) -> tuple[list[Url], Counter[Trap]]:
+        """Return those links of a page at `host` that may be followed, and how many each limit refuses."""
+        spent = self._spent(site)
+        kept: list[Url] = []
+        refused: Counter[Trap] = Counter()
+        for link in links:
+            if link.site != site:
+                self._voices.admits(link.site, site)
+            if link.url_hash in self._passed:  # most links of a page are on its neighbours too
+                kept.append(link)
+                continue
+            if self._settings.strip_session_ids and (url := strip_session(link.url)) != link.url:
+                link = identify(url)
+            trap = find_trap(link, settings=self._settings, year=year)
+            if trap is None and self._settings.trap_limits:
+                trap = (spent if link.site == site else None) or self._remembered(link, host)
+            if trap is None:
+                kept.append(link)
+                self._passed.add(link.url_hash)
+            else:
+                refused[trap] += 1
+        if len(self._passed) > MAX_PASSED:
+            self._passed.clear()
+        return kept, refused
+
+    def note_page(self, site: str, content: Hashable) -> None:
+        """Remember that a site has shown a page, and what was on it."""
+        shown = hash((site, content))
+        is_new = shown not in self._shown
+        self._shown[shown] = None
+        self._shown.move_to_end(shown)
+        if len(self._shown) > MAX_SHOWN:
+            self._shown.popitem(last=False)
+        worth = self._worths.get(site)
+        if worth is None:
+            worth = self._worths[site] = _Worth(self._settings.same_content_patience)
+            if len(self._worths) > MAX_SITES:
+                self._worths.popitem(last=False)
+        else:
+            self._worths.move_to_end(site)
+        worth.pages += 1
+        if is_new:
+            worth.patience = min(worth.patience + NEW_CONTENT, MAX_PATIENCE + self._settings.same_content_patience)
+        else:
+            worth.patience -= 1
+
+    def _spent(self, site: str) -> Trap | None:
+        """Tell why a site's own links are followed no further, if they are not."""
+        worth = self._worths.get(site)
+        if worth is None or not self._settings.trap_limits:
+            return None
+        if worth.patience <= 0:
+            return Trap.SAME_CONTENT
+        budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._voices.count(site)
+        return Trap.SITE_BUDGET if worth.pages >= budget else None
+
+    def _remembered(self, link: Url, host: str) -> Trap | None:
+        """Tell whether a link is one too many of its kind."""
+        if link.host != host and not self._hosts.admits(link.site, link.host):
+            return Trap.MANY_HOSTS
+        path, mark, query = link.url.partition("?")
+        if mark:
+            names = tuple(sorted({part.partition("=")[0] for part in query.split("&")}))
+            if not self._parameter_sets.admits(path, names):
+                return Trap.PARAMETER_SETS
+        return None
+
+
+@dataclass(slots=True)
+class _Worth:
+    """What a site has shown so far."""
+
+    patience: int  # with content that is known already
+    pages: int = 0
+
+
+class _Distinct:
+    """Counts distinct values per key up to a limit, of the keys seen of late: bounded, whatever comes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._values: OrderedDict[int, set[int]] = OrderedDict()  # hashes: a collision only admits one more
+        self._total = 0
+
+    def admits(self, key: Hashable, value: Hashable) -> bool:
+        """Tell whether a value is one of the first so many of its key."""
+        hashed, seen = hash(value), self._values.setdefault(hash(key), set())
+        self._values.move_to_end(hash(key))
+        if hashed in seen:
+            return True
+        if len(seen) >= self._limit:
+            return False
+        seen.add(hashed)
+        self._total += 1
+        while self._total > MAX_VALUES and len(self._values) > 1:
+            self._total -= len(self._values.popitem(last=False)[1])
+        return True
+
+    def count(self, key: Hashable) -> int:
+        """Return how many values a key has, as far as remembered."""
+        return len(self._values.get(hash(key), ()))
+
+
+def _repeats(path: str, times: int) -> bool:
+    """Tell whether segments stand in a row more often than so, a single one more often than once more."""
+    segments = path.split("/")[1:]
+    if len(set(segments)) == len(segments):
+        return False
+    for period in range(1, len(segments) // (times + 1) + 1):
+        needed = period * (times + (period == 1))  # pairs at this distance, in a row, that are equal
+        run = 0
+        for first, second in zip(segments, segments[period:], strict=False):
+            run = run + 1 if first == second else 0
+            if run >= needed:
+                return True
+    return False
+
+
+def _dates(path: str, query: str) -> list[int]:
+    """Return the years of what are dates beyond doubt: numbers in a path alone may name anything."""
+    found = _ISO_DATE.findall(f"{path}?{query}")
+    if query:
+        found += _YEAR_PARAMETER.findall(query)
+    if _CALENDAR.search(path):
+        found += _MONTH_PATH.findall(path)
+    return [int(year) for year in found]
+
+
+_DATE_HINT: Final = re.compile(r"[0-9]{4}")
+_ISO_DATE: Final = re.compile(r"(?<![0-9A-Za-z-])([0-9]{4})-(?:0[1-9]|1[0-2])(?:-[0-3][0-9])?(?![0-9-])")
+_MONTH_PATH: Final = re.compile(r"/([0-9]{4})/(?:0?[1-9]|1[0-2])(?![0-9])")
+_YEAR_PARAMETER: Final = re.compile(r"(?:^|&)(?:y|yr|year|jahr|annee|ano|anno)=([0-9]{4})(?![0-9])", re.IGNORECASE)
+_CALENDAR: Final = re.compile(r"calend|kalend|agenda|month|monat|year|jahr", re.IGNORECASE)
+
+_SESSION_HINT: Final = re.compile(
+    r"(?i)[?&;](?:[a-z_]*sess|sid|s|oscsid|zenid|cfid|cftoken|utm_|gclid|fbclid|msclkid)|/\(s\("
+)
+_SESSION_PATH: Final = re.compile(r"(?i);jsessionid=[^/?;]*|/\(S\([a-z0-9]{20,}\)\)(?=/)")
+_SESSION_PARAMETER: Final = re.compile(
+    r"(?i)(?:phpsessid|jsessionid|aspsessionid[a-z]*|session_?id|oscsid|zenid|cfid|cftoken|gclid|fbclid|msclkid|utm_[a-z]+)"
+    r"(?:=.*)?"
+    r"|(?:sid|s|sess)=[0-9a-f]{16,}"  # short ones name pages
+)
