@@ -16,11 +16,13 @@ from gossamer.politeness.pace import (
     MAX_BACK_OFF_S,
     PaceSettings,
     parse_retry_after,
+    slowness_wait_s,
     step_gap_s,
     turn_wait_s,
 )
 from tests.politeness.samples import NOW_AT
 
+SETTINGS = PaceSettings(set_aside_failures=10**9)
 seconds = st.floats(min_value=0, max_value=DAY_S)
 maybe_seconds = st.none() | seconds
 
@@ -59,7 +61,7 @@ def test_the_longest_wait_that_anyone_asks_for_holds(
     delay_s: float, crawl_delay_s: float | None, retry_after_s: float | None, failures: int, wait_s: float
 ) -> None:
     assert wait_s == turn_wait_s(
-        delay_s=delay_s, crawl_delay_s=crawl_delay_s, retry_after_s=retry_after_s, failures=failures
+        SETTINGS, delay_s=delay_s, crawl_delay_s=crawl_delay_s, retry_after_s=retry_after_s, failures=failures
     )
 
 
@@ -67,7 +69,9 @@ def test_the_longest_wait_that_anyone_asks_for_holds(
 def test_no_wait_is_shorter_than_what_is_asked_for(
     delay_s: float, crawl_delay_s: float | None, retry_after_s: float | None, failures: int
 ) -> None:
-    wait_s = turn_wait_s(delay_s=delay_s, crawl_delay_s=crawl_delay_s, retry_after_s=retry_after_s, failures=failures)
+    wait_s = turn_wait_s(
+        SETTINGS, delay_s=delay_s, crawl_delay_s=crawl_delay_s, retry_after_s=retry_after_s, failures=failures
+    )
     asked_s = max(delay_s, crawl_delay_s or 0.0, retry_after_s or 0.0)
     assert asked_s <= wait_s <= max(asked_s, MAX_BACK_OFF_S)
 
@@ -77,7 +81,9 @@ def test_the_wait_never_shrinks_while_failures_go_on(
     delay_s: float, crawl_delay_s: float | None, retry_after_s: float | None
 ) -> None:
     waits_s = [
-        turn_wait_s(delay_s=delay_s, crawl_delay_s=crawl_delay_s, retry_after_s=retry_after_s, failures=failures)
+        turn_wait_s(
+            SETTINGS, delay_s=delay_s, crawl_delay_s=crawl_delay_s, retry_after_s=retry_after_s, failures=failures
+        )
         for failures in range(80)
     ]
     assert all(shorter <= longer for shorter, longer in pairwise(waits_s))
@@ -86,9 +92,43 @@ def test_the_wait_never_shrinks_while_failures_go_on(
 @given(seconds, seconds, st.integers(0, 80))
 def test_a_longer_delay_never_makes_a_shorter_wait(delay_s: float, more_s: float, failures: int) -> None:
     def wait_s(delay_s: float) -> float:
-        return turn_wait_s(delay_s=delay_s, crawl_delay_s=None, retry_after_s=None, failures=failures)
+        return turn_wait_s(SETTINGS, delay_s=delay_s, crawl_delay_s=None, retry_after_s=None, failures=failures)
 
     assert wait_s(delay_s) <= wait_s(delay_s + more_s)
+
+
+@pytest.mark.parametrize(("failures", "wait_s"), [(9, 64.0), (10, 21_600.0), (11, 21_600.0), (10**6, 21_600.0)])
+def test_a_site_that_fails_ten_times_is_set_aside_and_tried_again_later(failures: int, wait_s: float) -> None:
+    settings = PaceSettings()
+    asked: dict[str, float | None] = {"crawl_delay_s": None, "retry_after_s": None}
+    assert turn_wait_s(settings, delay_s=1.0, failures=failures, **asked) == wait_s
+    assert turn_wait_s(settings, delay_s=1.0, failures=0, **asked) == 1.0  # it has answered
+
+
+def test_how_long_a_failing_site_is_set_aside_can_be_set() -> None:
+    settings = PaceSettings(set_aside_failures=3, set_aside_s=5_000.0)
+    waits_s = [
+        turn_wait_s(settings, delay_s=100.0, crawl_delay_s=None, retry_after_s=retry_after_s, failures=failures)
+        for failures, retry_after_s in ((2, None), (3, None), (3, 6_000.0))
+    ]
+    assert waits_s == [100.0, 5_000.0, 6_000.0]
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "response_s", "wait_s"),
+    [
+        (70.0, 0.0, 0.0),
+        (70.0, 0.5, 5.0),
+        (70.0, 8.0, 80.0),  # longer than the delay
+        (70.0, 14.0, 140.0),
+        (70.0, 30.0, 140.0),  # twice the delay is the most
+        (1.0, 0.15, 1.5),
+        (1.0, 30.0, 2.0),
+        (0.0, 30.0, 0.0),  # who wants no delay gets none
+    ],
+)
+def test_a_slow_server_is_given_ten_times_the_time_it_took(delay_s: float, response_s: float, wait_s: float) -> None:
+    assert slowness_wait_s(delay_s=delay_s, response_s=response_s) == wait_s
 
 
 @pytest.mark.parametrize(("delay_s", "gap_s"), [(70.0, 1.0), (1.0, 1.0), (0.5, 0.5), (0.0, 0.0)])

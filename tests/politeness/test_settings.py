@@ -38,7 +38,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
     assert found["scope"] == ScopeSettings(scope=Scope.SITE, max_depth=None, exclude_file=None)
     assert found["outage"] == OutageSettings(outage_sites=10, outage_window_s=10.0, outage_patience_s=86_400.0)
     assert found["workbench"] == WorkbenchSettings(
-        max_sites_in_hand=10_000, max_urls_in_hand=100_000, max_in_hand_bytes=64_000_000
+        max_sites_in_hand=10_000, max_urls_in_hand=50_000, max_in_hand_bytes=64_000_000
     )
 
 

@@ -1,0 +1,62 @@
+"""The longer delays that the operator wants for single sites, from flags and from a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.config import parse_duration
+from gossamer.errors import GossamerError
+from gossamer.urls import host_of, name_of_host, normalise, site_of_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gossamer.politeness.pace import PaceSettings
+
+
+def read_site_delays(settings: PaceSettings) -> dict[str, float]:
+    """Return the delay of each site that is named; of several for one site the longest holds."""
+    delays_s: dict[str, float] = {}
+    for place, text in _lines(settings):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise GossamerError(f"{place} lacks a delay: write it like {name}=300.")
+        site = _site_of(name, place)
+        try:
+            delay_s = parse_duration(value)
+        except ValueError as expected:
+            raise GossamerError(f"{place}: the delay must be {expected}, not {value!r}.") from None
+        if delay_s < settings.delay_s:
+            raise GossamerError(
+                f"{place} is less than the delay of all sites, {settings.delay_s:g} s: a site can only be given more."
+            )
+        delays_s[site] = max(delay_s, delays_s.get(site, 0.0))
+    return delays_s
+
+
+def _lines(settings: PaceSettings) -> Iterator[tuple[str, str]]:
+    """Yield each delay as it is written, with where it stands."""
+    for text in settings.site_delay:
+        yield f"--site-delay {text}", text
+    file = settings.site_delays_file
+    if file is None:
+        return
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GossamerError(f"Cannot read the file of site delays {file}: {error}.") from None
+    for number, line in enumerate(lines, start=1):
+        if text := line.partition("#")[0].strip():
+            yield f"{file}, line {number}: {text!r}", text
+
+
+def _site_of(name: str, place: str) -> str:
+    bare = f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name
+    url = normalise(f"https://{bare}/")
+    if not isinstance(url, str) or url.count("/") > 3 or ":" in bare.rpartition("]")[2]:
+        raise GossamerError(f"{place}: {name!r} is no site: write it like example.org=300.")
+    host = name_of_host(host_of(url))
+    site = site_of_name(host)
+    if site != host:
+        raise GossamerError(f"{place}: {name} belongs to the site {site}, which has one delay: name that.")
+    return site
