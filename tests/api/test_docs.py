@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {
     f"{page}, example {number}": code
-    for page in ("README.md", "docs/python.md")
+    for page in ("README.md", "docs/python.md", "docs/howto/from-python.md")
     for number, code in enumerate(re.findall(r"(?ms)^```python\n(.*?)^```$", (ROOT / page).read_text()), start=1)
 }
 CRAWLS = [name for name, code in EXAMPLES.items() if "Crawl(" in code]
@@ -60,7 +60,7 @@ def start(code: str, folder: Path) -> subprocess.Popen[str]:
 
 
 def test_examples_that_crawl_get_every_page_of_the_site(server: Server, tmp_path: Path) -> None:
-    assert len(CRAWLS) == 4
+    assert len(CRAWLS) == 5
     folders = {name: tmp_path / str(number) for number, name in enumerate(CRAWLS)}
     started = {name: start(on_the_simulated_web(EXAMPLES[name], server), folders[name]) for name in CRAWLS}
     for name, process in started.items():

@@ -26,7 +26,7 @@ DOCS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 FENCED = re.compile(r"(?ms)^```\w[^\n]*\n(.*?)^```")
 INDENTED = re.compile(r"(?m)(?:^    .*\n)+")
-IN_A_SENTENCE = re.compile(r"`((?:\./)?gossamer [^`]+)`")
+IN_A_SENTENCE = re.compile(r"`((?:\./)?gossamer [\w.-][^`]*)`")
 
 
 def test_the_reference_is_what_the_code_says() -> None:
