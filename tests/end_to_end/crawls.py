@@ -15,7 +15,7 @@ from gossamer import simweb
 from gossamer.store.checking import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from gossamer.simweb import Server, Verdict
@@ -27,7 +27,17 @@ EMAIL = "tests@example.org"
 class Crawl:
     """A crawl of a simulated web, in a folder, over as many starts as it takes."""
 
-    def __init__(self, server: Server, folder: Path, *more_seeds: str, delay_s: float, workers: int = 2) -> None:
+    def __init__(
+        self,
+        server: Server,
+        folder: Path,
+        *more_seeds: str,
+        delay_s: float,
+        workers: int = 2,
+        frontier: str = "",  # a database's address; else a file in the folder
+        variables: Mapping[str, str] | None = None,  # of the environment
+    ) -> None:
+        self._variables = variables
         self.server = server
         self.folder = folder
         self.delay_s = delay_s
@@ -39,11 +49,12 @@ class Crawl:
             *("crawl", str(seeds_file), "--data-dir", str(folder), "--email", EMAIL),
             *("--delay", str(delay_s), "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", *trust),
             *("--workers", str(workers), "--set", "retry_wait=0.1", "--set", "progress_every=1"),
+            *(("--frontier", frontier) if frontier else ()),
         ]
 
     def start(self, *flags: str) -> Start:
         """Start it, or start it again."""
-        return Start([*self._arguments, *flags])
+        return Start([*self._arguments, *flags], self._variables)
 
     def finish(self, *flags: str) -> str:
         """Start it and let it run to its end; return what it printed."""
@@ -70,14 +81,14 @@ class Crawl:
 class Start:
     """One start of a crawl; what is left of it when the block ends is killed."""
 
-    def __init__(self, arguments: list[str]) -> None:
+    def __init__(self, arguments: list[str], variables: Mapping[str, str] | None = None) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the block ends
         self._process = subprocess.Popen(
             [sys.executable, "-m", "gossamer", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
-            env=environment(),
+            env={**environment(), **(variables or {})},
             start_new_session=True,
         )
         self.pid = self._process.pid

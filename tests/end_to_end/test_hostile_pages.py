@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from gossamer import simweb
-from gossamer.crawl.engines import open_frontier
+from gossamer.crawl.engines import open_existing
 from gossamer.records import Reason, UrlStatus
 from gossamer.simweb import Behaviour, Planted, WebSpec
 from gossamer.urls import identify, normalise
@@ -139,7 +139,7 @@ def _state(crawl: Crawl, url: str) -> UrlState:
     normalised = normalise(url)
     assert isinstance(normalised, str)
     named = identify(normalised)
-    with open_frontier(crawl.folder) as frontier:
+    with open_existing(crawl.folder) as frontier:
         found = frontier.find_url(named.site, named.url_hash)
     assert found is not None
     return found
@@ -171,7 +171,7 @@ def test_every_good_page_was_visited_all_the_same(crawl: tuple[Crawl, dict[str, 
 def test_no_request_went_inside(crawl: tuple[Crawl, dict[str, str]]) -> None:
     finished, _ = crawl
     inside = ("http://127.0.0.1:1/", "http://169.254.169.254/latest/meta-data/")
-    with open_frontier(finished.folder) as frontier:
+    with open_existing(finished.folder) as frontier:
         for url in inside:
             named = identify(url)
             found = frontier.find_url(named.site, named.url_hash)
@@ -183,7 +183,7 @@ def test_no_request_went_inside(crawl: tuple[Crawl, dict[str, str]]) -> None:
 
 def test_the_event_loop_went_on_meanwhile(crawl: tuple[Crawl, dict[str, str]]) -> None:
     finished, _ = crawl
-    with open_frontier(finished.folder) as frontier:
+    with open_existing(finished.folder) as frontier:
         lags_s = [worker.figures["max_loop_lag_s"] for worker in frontier.workers()]
     print(f"longest event-loop lag: {max(lags_s):.3f} s")
     assert max(lags_s) < WORST_LAG_S

@@ -173,7 +173,7 @@ class Crawl:
         frontier, _ = stack.enter_context(
             open_crawl(self._folder, self._settings, self._seeds, _Log(), log_to=_log_to(self._folder, level))
         )
-        own_frontier = stack.enter_context(open_frontier(self._folder))
+        own_frontier = stack.enter_context(open_frontier(self._folder, self._settings.frontier))
         return frontier, own_frontier, name_of(own_frontier.join(label_of(os.getpid())))
 
     async def _run(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:

@@ -90,6 +90,10 @@ def run(arguments: list[str]) -> int:
 
 def _invoke(arguments: list[str]) -> int:
     try:
+        if os.environ.get("GOSSAMER_FRONTIER"):
+            from gossamer.crawl.engines import hide_password
+
+            hide_password(os.environ)
         with gossamer.make_context("gossamer", arguments) as context:
             gossamer.invoke(context)
     except click.exceptions.Exit as end:

@@ -37,6 +37,9 @@ def _setting(flag: str, metavar: str, text: str, **more: Any) -> Callable[[Any],
     "--data-dir", type=click.Path(path_type=Path), default="crawl-data", show_default=True,
     envvar="GOSSAMER_DATA_DIR", help="The crawl's folder; if it holds a crawl, that one goes on.",
 )  # fmt: skip
+@_setting("--frontier", "ADDRESS", "A PostgreSQL database that several machines share: postgresql://user@host/database.")
+@_setting("--crawl-name", "NAME", "Which of the crawls in that database this is [default: crawl].")
+@_setting("--lease", "DURATION", "There, a worker that was silent for so long is dead [default: 60].")
 @_setting("--delay", "DURATION", "Pause between two pages of one site; a site may ask for more [default: 70].")
 @_setting("--site-delay", "SITE=DURATION", "A longer delay for one site; repeat for more.", multiple=True)
 @_setting("--site-delays-file", "FILE", "Longer delays of single sites, one SITE=DURATION per line.", type=_FILE)
@@ -56,6 +59,11 @@ def _setting(flag: str, metavar: str, text: str, **more: Any) -> Callable[[Any],
 @_setting("--text", "fast|balanced|best", "How the main text is found; the last two need an extra [default: fast].")
 @click.option("--markdown", is_flag=True, default=None, help="Keep the main text as Markdown.")
 @click.option("--links", is_flag=True, default=None, help="Keep the link graph too: the table links.")
+@click.option(
+    "--respect-ai-optout", is_flag=True, default=None,
+    help="Keep no page that is not to be used for artificial intelligence.",
+)  # fmt: skip
+@click.option("--canonical", is_flag=True, default=None, help="Keep the canonical page instead of those that name it.")
 @click.option("--no-warc", is_flag=True, default=None, help="Keep no archives, only tables.")
 @_setting("--min-free-space", "SIZE", "Pause while the disk has less room than this [default: 1GB].")
 @_setting("--log-level", "LEVEL", "What goes into logs/gossamer.log: debug, info, warning, error [default: info].")

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
+from gossamer.crawl.folder import FRONTIER_FILE, HOME_FILE, SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
+from gossamer.frontier.settings import FrontierSettings
 from gossamer.frontier.sqlite import SqliteFrontier
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
     from pathlib import Path
 
     from gossamer.frontier import Frontier
 
-FRONTIER_FILE: Final = "frontier.sqlite"
+ADDRESS_VARIABLE: Final = "GOSSAMER_FRONTIER"
+PASSWORD_VARIABLE: Final = "PGPASSWORD"  # where libpq looks for it  # noqa: S105
 
 
-def open_frontier(folder: Path) -> Frontier:
+def open_frontier(folder: Path, settings: FrontierSettings) -> Frontier:
     """Open the frontier of the crawl in this folder, beginning one if there is none."""
-    return SqliteFrontier(folder / FRONTIER_FILE)
+    if not settings.frontier:
+        return SqliteFrontier(folder / FRONTIER_FILE)
+    from gossamer.frontier.postgres import PostgresFrontier
+
+    return PostgresFrontier(settings.frontier, settings.crawl_name, home=_home(folder), lease_s=settings.lease_s)
 
 
 def open_existing(folder: Path) -> Frontier:
     """Open the frontier of a crawl that was begun before, for whoever only reads; never begins one."""
-    if not (folder / FRONTIER_FILE).is_file():
+    settings = read_settings(folder).frontier if (folder / SETTINGS_FILE).is_file() else FrontierSettings()
+    if not settings.frontier and not (folder / FRONTIER_FILE).is_file():
         raise GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or begin one with gossamer crawl.")
-    return open_frontier(folder)
+    return open_frontier(folder, settings)
+
+
+def hide_password(environment: MutableMapping[str, str]) -> None:
+    """Move the password of the frontier's address to where libpq, and libpq alone, looks for it.
+
+    From there our own processes inherit it, and it gets into no setting, file or message.
+    """
+    if address := environment.get(ADDRESS_VARIABLE):
+        from gossamer.frontier.postgres.address import split_password
+
+        environment[ADDRESS_VARIABLE], password = split_password(address)
+        if password:
+            environment[PASSWORD_VARIABLE] = password
+
+
+def _home(folder: Path) -> str:
+    """Return a name for this folder that no other has, nor a copy of it: its lock vouches only for its own workers."""
+    file = folder / HOME_FILE
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except FileExistsError:
+        pass
+    else:
+        with os.fdopen(descriptor, "w") as new:
+            new.write(uuid4().hex)
+    return f"{socket.gethostname()}:{file.stat().st_ino}:{file.read_text()}"

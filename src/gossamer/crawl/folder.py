@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gossamer.config import as_toml, gather
-from gossamer.crawl.engines import FRONTIER_FILE
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.errors import GossamerError
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
@@ -20,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 SETTINGS_FILE: Final = "crawl.toml"
+FRONTIER_FILE: Final = "frontier.sqlite"
+HOME_FILE: Final = "home"  # with a frontier elsewhere: what this folder is called there
 LOG_FILE: Final = "logs/gossamer.log"
 MAX_LOG_BYTES: Final = 10_000_000
 OLD_LOGS: Final = 5
 
-_BEFORE_A_CRAWL: Final = {LOCK_FILE, "logs"}  # what a start that was cut off may have left
+_BEFORE_A_CRAWL: Final = {LOCK_FILE, HOME_FILE, "logs"}  # what a start that was cut off may have left
 
 
 def holds_crawl(folder: Path) -> bool:

@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 from gossamer import __version__
 from gossamer.fetch import FetchSettings
+from gossamer.frontier.settings import FrontierSettings
 from gossamer.page_process.settings import PageSettings
 from gossamer.politeness.hosts import RobotsSettings
+from gossamer.politeness.keeping import KeepingSettings
 from gossamer.politeness.outage import OutageSettings
 from gossamer.politeness.pace import PaceSettings
 from gossamer.politeness.scope import ScopeSettings
@@ -57,10 +59,12 @@ class CrawlSettings:
 
 SECTIONS: dict[str, type[Any]] = {
     "crawl": CrawlSettings,
+    "frontier": FrontierSettings,
     "scope": ScopeSettings,
     "traps": TrapSettings,
     "pace": PaceSettings,
     "robots": RobotsSettings,
+    "keeping": KeepingSettings,
     "outage": OutageSettings,
     "fetch": FetchSettings,
     "page": PageSettings,
@@ -76,10 +80,12 @@ class Settings:
     """One value of each section."""
 
     crawl: CrawlSettings
+    frontier: FrontierSettings
     scope: ScopeSettings
     traps: TrapSettings
     pace: PaceSettings
     robots: RobotsSettings
+    keeping: KeepingSettings
     outage: OutageSettings
     fetch: FetchSettings
     page: PageSettings

@@ -92,7 +92,7 @@ def open_crawl(
     with (
         hold_folder(folder) as lock,
         log_to,
-        open_frontier(folder) as frontier,
+        open_frontier(folder, settings.frontier) as frontier,
     ):
         for line in warnings(settings):
             audience.warn(line)

@@ -54,7 +54,7 @@ def main() -> None:
 
 async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) -> None:
     label = label_of(os.getpid())
-    with open_frontier(folder) as frontier:
+    with open_frontier(folder, settings.frontier) as frontier:
         name = name_of(frontier.join(label))
         async with open_worker(
             frontier=frontier, folder=folder, name=name, label=label, settings=settings, clock=boot_seconds

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
 from psycopg import errors
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from gossamer.errors import GossamerError
 
@@ -20,18 +21,35 @@ _ADVICE: dict[type[psycopg.Error], str] = {
 }
 
 
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+def split_password(text: str) -> tuple[str, str]:
+    """Return an address without its password, and the password, which is empty if there is none."""
+    parts = _parse(text)
+    password = str(parts.pop("password", None) or "")
+    return (make_conninfo("", **parts) if password else text), password
+
+
+def _parse(text: str) -> dict[str, Any]:
+    """Read an address, of which nothing that is wrong is repeated: it may be the password."""
+    try:
+        if text and not text.startswith(_SCHEMES) and "=" not in text:
+            raise psycopg.ProgrammingError
+        return conninfo_to_dict(text)
+    except psycopg.Error:
+        raise GossamerError(
+            "The frontier's address cannot be read: write postgresql://user@host/database, with the password in "
+            "PGPASSFILE or percent-encoded."
+        ) from None
+
+
 class Address:
     """A libpq address (`postgresql://…`), with its environment variables and password file left to libpq."""
 
     def __init__(self, text: str) -> None:
-        """Read an address, of which nothing that is wrong is repeated: it may be the password."""
-        try:
-            parts = conninfo_to_dict(text)
-        except psycopg.Error:
-            raise GossamerError(
-                "The frontier's address cannot be read: write postgresql://user@host/database, with the password in "
-                "PGPASSFILE or percent-encoded."
-            ) from None
+        """Read an address."""
+        parts = _parse(text)
         self.text = text
         given = str(parts.get("password") or "")
         self._secrets = {given, quote(given, safe=""), os.environ.get("PGPASSWORD", "")} - {""}

@@ -1,0 +1,46 @@
+"""What the operator may set about the frontier: where it is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from gossamer.errors import GossamerError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierSettings:
+    """Where the frontier is, and how long its workers may be silent. Never holds a password."""
+
+    frontier: str = field(
+        default="",
+        metadata={
+            "help": "the PostgreSQL database that holds the frontier (postgresql://user@host/database), for crawls on"
+            " several machines; if not given, it is a file in the crawl's folder"
+        },
+    )
+    crawl_name: str = field(
+        default="crawl", metadata={"help": "which of the crawls in that database this is; the same on all machines"}
+    )
+    lease_s: float = field(
+        default=60.0,
+        metadata={
+            "help": "with a database: a worker that was silent for so long is dead, and others take its sites",
+            "minimum": 1,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.crawl_name):
+            raise ValueError(f"{self.crawl_name!r} is no name for a crawl: use letters, digits, -, _ and .")
+        if not self.frontier:
+            return
+        from gossamer.frontier.postgres.address import split_password  # only who has a database loads its driver
+
+        if split_password(self.frontier)[1]:
+            raise GossamerError(
+                "The frontier's address must not hold a password, which others could read in the list of processes or "
+                "in crawl.toml: give it in GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE."
+            )
