@@ -22,6 +22,7 @@ SUMMARIES = {
     "check": "Say how Gossamer sees a URL, a robots.txt, a page or an address.",
     "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
     "exclude": "Leave sites, or parts of them, alone from now on.",
+    "explain": "Say why a URL was fetched or not, or when a site has its next turn.",
     "export": "Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.",
     "log": "Show the last requests, oldest first.",
     "query": "Ask a crawl's tables in SQL: pages, requests, sites, links.",

@@ -1,0 +1,71 @@
+"""`gossamer explain`: why a URL was fetched or not, or when a site has its next turn, and which rule says so."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.log import request_line
+from gossamer.cli.wording import plain
+from gossamer.crawl.compose import read_exclusions
+from gossamer.crawl.engines import open_existing
+from gossamer.crawl.folder import read_settings
+from gossamer.crawl.site_delays import read_site_delays
+from gossamer.errors import GossamerError
+from gossamer.inspect.explain import Terms, explain_site, explain_url
+from gossamer.inspect.running import find_running
+from gossamer.urls import Refusal, identify, normalise
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@click.command("explain")
+@click.argument("what", metavar="URL|SITE")
+@data_dir_option
+def command(what: str, folder: Path) -> None:
+    """Say why a URL was fetched or not, or when a site has its next turn.
+
+    Names the rule that decides: an exclusion, the scope, a limit against traps, the line of robots.txt, or what makes
+    the next turn wait. A URL has a scheme or a path; a bare name means its site. Works while a crawl goes on.
+
+    \b
+    Examples:
+      gossamer explain https://example.org/private/
+      gossamer explain example.org
+    """
+    is_site = "/" not in what
+    url = normalise(what if "://" in what else f"https://{what}")
+    if isinstance(url, Refusal):
+        raise GossamerError(f"{plain(what)} cannot be part of a crawl: {url.value}.")
+    named = identify(url)
+    with open_existing(folder) as frontier:
+        terms = _read_terms(folder, named.site)
+        found = explain_site(frontier, folder, named.site, terms) if is_site else explain_url(
+            frontier, folder, named, terms
+        )  # fmt: skip
+    click.echo(named.site if is_site else named.url)
+    click.echo(f"{found.cause}: {plain(found.sentence)}")
+    for name, text in found.facts:
+        click.echo(f"  {name:<9} {plain(text)}")
+    for row in found.requests:
+        click.echo(f"  {'request':<9} {request_line(row)}")
+    if find_running(folder) is None:
+        click.echo("  No crawl is running here: what waits goes on waiting when one does.")
+
+
+def _read_terms(folder: Path, site: str) -> Terms:
+    settings = read_settings(folder)
+    now_at = time.time()
+    return Terms(
+        pace=settings.pace,
+        scope=settings.scope,
+        traps=settings.traps,
+        site_delay_s=read_site_delays(settings.pace).get(site, settings.pace.delay_s),
+        in_file=read_exclusions(settings.scope.exclude_file),
+        now_at=now_at,
+        year=time.gmtime(now_at).tm_year,
+    )

@@ -1,0 +1,323 @@
+"""Why a URL was fetched or not, or why a site waits: which rule decides, and when its turn is. Reads only.
+
+The worker decides by the same functions; here they are asked again, with what the frontier and the crawl log know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gossamer.inspect.requests import RequestLog, Wanted, requests_of
+from gossamer.inspect.wording import moment, span, wait
+from gossamer.politeness.hosts import is_fresh, rules_of
+from gossamer.politeness.pace import turn_wait_s
+from gossamer.politeness.robots import decide
+from gossamer.politeness.scope import Exclusions, Scope
+from gossamer.politeness.traps import find_trap, strip_session
+from gossamer.records import Reason, UrlStatus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gossamer.frontier import Frontier
+    from gossamer.politeness.pace import PaceSettings
+    from gossamer.politeness.scope import ScopeSettings
+    from gossamer.politeness.traps import TrapSettings
+    from gossamer.records import HostState, RequestRow, SiteState, UrlState
+    from gossamer.urls import Url
+
+MAX_REQUESTS = 5
+SLACK_S = 1.0  # a wait this much longer than the rules make it has another reason
+TURNED_AWAY = frozenset({429, 503})
+
+
+class Cause(StrEnum):
+    """What decides."""
+
+    DONE = "done"
+    GIVEN_UP = "given up"
+    EXCLUDED = "excluded"
+    TRAP = "trap"
+    SESSION = "session id"
+    OUT_OF_SCOPE = "out of scope"
+    ROBOTS = "robots.txt"
+    UNKNOWN = "not known"
+    IDLE = "nothing to do"
+    IN_HAND = "in hand"
+    PAGE_LIMIT = "page limit"
+    BLOCKED = "robots.txt cannot be had"
+    RETRY = "to be tried again"
+    RETRY_AFTER = "Retry-After"
+    SET_ASIDE = "set aside"
+    BACK_OFF = "back-off"
+    CRAWL_DELAY = "Crawl-delay"
+    SITE_DELAY = "site delay"
+    DELAY = "delay"
+    DUE = "due"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the crawl's settings say."""
+
+    pace: PaceSettings
+    scope: ScopeSettings
+    traps: TrapSettings
+    site_delay_s: float  # of the site in question: the crawl's, or its own if the operator gave it a longer one
+    in_file: Exclusions = field(default_factory=Exclusions)  # of the exclusion file
+    now_at: float  # Unix seconds
+    year: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What decides, in a word and in a sentence, and what is known."""
+
+    cause: Cause
+    sentence: str
+    facts: tuple[tuple[str, str], ...]  # name and text
+    requests: tuple[RequestRow, ...]  # the last ones, oldest first
+
+
+def explain_url(frontier: Frontier, folder: Path, url: Url, terms: Terms) -> Explanation:
+    """Tell why a URL was fetched or not, or when it will be."""
+    state = frontier.find_url(url.site, url.url_hash)
+    site = frontier.find_site(url.site)
+    host = next((one for one in frontier.find_hosts(url.site) if one.host == url.host), None)
+    requests = requests_of(folder, url.url_hash)
+    excluded = _exclusion(frontier, url, terms)
+    robots = _robots(host, url, terms)
+    if state is None:
+        cause, sentence = _why_unknown(url, site, excluded, robots, terms)
+    elif state.status is UrlStatus.QUEUED:
+        cause, sentence = _when(frontier, folder, state, requests, site, host, excluded, robots, terms)
+    else:
+        cause, sentence = _settled(state, requests, excluded, robots)
+    facts = [
+        ("known", _known(folder, state)),
+        ("excluded", excluded or "no"),
+        ("scope", _scope(site, terms)),
+        ("trap", _trap(url, terms) or "no limit refuses it"),
+        ("robots", robots.text),
+        *_site_facts(site, terms),
+    ]
+    return Explanation(
+        cause=cause, sentence=sentence, facts=tuple(facts), requests=tuple(requests[-MAX_REQUESTS:])
+    )  # fmt: skip
+
+
+def explain_site(frontier: Frontier, folder: Path, name: str, terms: Terms) -> Explanation:
+    """Tell when a site has its next turn, and why then."""
+    site = frontier.find_site(name)
+    hosts = frontier.find_hosts(name)
+    last = tuple(RequestLog(folder, Wanted(site=name)).last(MAX_REQUESTS))
+    excluded = Exclusions.parse(frontier.exclusions())[0].find(f"https://{name}/", f"https://{name}")
+    if excluded:
+        cause, sentence = Cause.EXCLUDED, f"It is excluded by {excluded}: nothing is asked of it."
+    elif site is None:
+        cause, sentence = Cause.UNKNOWN, "No URL of it was ever accepted. " + _scope(site, terms)
+    elif site.wait_s is None and site.owner is None:
+        cause, sentence = Cause.IDLE, "Nothing of it is left to fetch."
+    else:
+        cause, sentence = _next_turn(frontier, site, hosts, last, terms)
+    facts = [*_site_facts(site, terms), ("scope", _scope(site, terms))]
+    facts += [("host", f"{host.host}: {_rules(host, terms)}") for host in hosts]
+    return Explanation(cause=cause, sentence=sentence, facts=tuple(facts), requests=last)
+
+
+# ---------------------------------------------------------------------- a URL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Robots:
+    """What robots.txt says to a URL."""
+
+    text: str
+    refuses: bool = False
+    blocked: bool = False
+
+
+def _robots(host: HostState | None, url: Url, terms: Terms) -> _Robots:
+    if host is None:
+        return _Robots(text="not asked for yet: it comes before the first page of its host")
+    if host.failures:
+        return _Robots(text=_rules(host, terms), blocked=host.blocked_s > 0)
+    allowed, rule = decide(rules_of(host), url.url)
+    group = rules_of(host).group
+    said = f"{rule} (group {group})" if rule else "no rule matches"
+    stale = "" if is_fresh(host, terms.now_at) else "; stale: asked for again before the next page"
+    return _Robots(text=f"{'allowed' if allowed else 'disallowed'}: {said}{stale}", refuses=not allowed)
+
+
+def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robots, terms: Terms) -> tuple[Cause, str]:
+    """Tell why a URL is not among the accepted ones, as far as that follows from it alone."""
+    if excluded:
+        return Cause.EXCLUDED, f"It would not be fetched: it is {excluded}."
+    if trap := _trap(url, terms):
+        return Cause.TRAP, f"It would not be fetched: {trap}."
+    if terms.traps.strip_session_ids and (stripped := strip_session(url.url)) != url.url:
+        return Cause.SESSION, f"Links to it are followed without what names a session: explain {stripped}."
+    if terms.scope.scope is not Scope.WEB and not (site and site.seeded):
+        return Cause.OUT_OF_SCOPE, f"It would not be fetched: {_scope(site, terms)}."
+    if robots.refuses:
+        return Cause.ROBOTS, f"It was never accepted, and would not be fetched: {robots.text}."
+    deep = f", or they lie at the greatest depth ({terms.scope.max_depth})" if terms.scope.max_depth is not None else ""
+    return Cause.UNKNOWN, f"It was never accepted: no page that was read so far links to it{deep}."
+
+
+def _settled(state: UrlState, requests: list[RequestRow], excluded: str, robots: _Robots) -> tuple[Cause, str]:
+    if state.reason is None:
+        when = f", last asked for {moment(requests[-1].ended_at)}" if requests else ""
+        return Cause.DONE, f"It is done{when}."
+    why = {
+        Reason.EXCLUDED: excluded or "it was excluded then, and is not any more",
+        Reason.ROBOTS_DISALLOWED: robots.text,
+        Reason.ROBOTS_UNREACHABLE: robots.text,
+    }.get(state.reason, "")
+    if not why and requests:
+        last = requests[-1]
+        why = f"the last answer was {_answer(last)}, at attempt {last.attempt}"
+    return Cause.GIVEN_UP, f"It was given up: {state.reason}{f' ({why})' if why else ''}."
+
+
+def _when(
+    frontier: Frontier,
+    folder: Path,
+    state: UrlState,
+    requests: list[RequestRow],
+    site: SiteState | None,
+    host: HostState | None,
+    excluded: str,
+    robots: _Robots,
+    terms: Terms,
+) -> tuple[Cause, str]:
+    """Tell when a queued URL will be fetched, if it will."""
+    assert site is not None, "a queued URL has a site"
+    if excluded:
+        return Cause.EXCLUDED, f"It is queued and will not be asked for: it is {excluded}."
+    if robots.blocked:
+        assert host is not None
+        return Cause.BLOCKED, f"It waits for the robots.txt of its host, asked for again {wait(host.blocked_s)}."
+    if robots.refuses:
+        return Cause.ROBOTS, f"It will be given up when its turn comes: {robots.text}."
+    if (state.wait_s or 0.0) > (site.wait_s or 0.0) and site.owner is None:
+        failed = f", the last time with {_answer(requests[-1])}," if requests else ""
+        again = wait(state.wait_s or 0.0)
+        return Cause.RETRY, f"It failed {state.tries} times{failed} and may be asked for again {again}."
+    last = RequestLog(folder, Wanted(site=site.site)).last(1)
+    cause, sentence = _next_turn(frontier, site, [], last, terms)
+    if site.queued > 1:
+        sentence += f" {site.queued:,} URLs of the site are queued."
+    return cause, sentence
+
+
+# ---------------------------------------------------------------------- a site's next turn
+
+
+def _next_turn(
+    frontier: Frontier, site: SiteState, hosts: list[HostState], last: list[RequestRow] | tuple[RequestRow, ...],
+    terms: Terms,
+) -> tuple[Cause, str]:  # fmt: skip
+    """Tell when a site with work has its next turn, and what makes it wait."""
+    if site.owner is not None:
+        return Cause.IN_HAND, f"Its site is in hand of worker {site.owner}, which asks it at its pace."
+    if frontier.stats().pages_left == 0:
+        return Cause.PAGE_LIMIT, "The page limit is reached: a start with a larger --max-pages goes on."
+    wait_s = site.wait_s or 0.0
+    if wait_s == 0:
+        return Cause.DUE, "Its site is due: the next worker with room takes it."
+    ruled_s = turn_wait_s(
+        terms.pace,
+        delay_s=terms.site_delay_s,
+        crawl_delay_s=site.own_delay_s,
+        retry_after_s=None,
+        failures=site.failures,
+    )
+    turn = f"Its site's next turn is {wait(wait_s)}: "
+    if blocked := [host for host in hosts if host.blocked_s > ruled_s]:
+        return Cause.BLOCKED, turn + f"the robots.txt of {blocked[0].host} cannot be had until then."
+    if wait_s > ruled_s + SLACK_S:
+        if last and last[-1].status in TURNED_AWAY:
+            return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} and asked to be left alone for so long."
+        return Cause.RETRY, turn + "all that is queued of it failed before and is tried again then."
+    return _paced(site, ruled_s, turn, terms)
+
+
+def _paced(site: SiteState, ruled_s: float, turn: str, terms: Terms) -> tuple[Cause, str]:
+    """Tell which of the rules of pace makes a site wait for `ruled_s` between two turns."""
+    if ruled_s > max(terms.site_delay_s, site.own_delay_s):
+        if site.failures >= terms.pace.set_aside_failures:
+            return Cause.SET_ASIDE, turn + f"it failed {site.failures} times in a row and is set aside."
+        return Cause.BACK_OFF, turn + f"it failed {site.failures} times in a row and is left alone for {span(ruled_s)}."
+    if site.own_delay_s > terms.site_delay_s:
+        return Cause.CRAWL_DELAY, turn + f"its robots.txt asks for {span(site.own_delay_s)} between two pages."
+    if terms.site_delay_s > terms.pace.delay_s:
+        return Cause.SITE_DELAY, turn + f"you gave it a delay of {span(terms.site_delay_s)}."
+    return Cause.DELAY, turn + f"the crawl's delay is {span(terms.pace.delay_s)}."
+
+
+# ---------------------------------------------------------------------- facts
+
+
+def _exclusion(frontier: Frontier, url: Url, terms: Terms) -> str:
+    if entry := terms.in_file.find(url.url, url.host):
+        return f"excluded by {entry} (exclusion file)"
+    entry = Exclusions.parse(frontier.exclusions())[0].find(url.url, url.host)
+    return f"excluded by {entry}" if entry else ""
+
+
+def _trap(url: Url, terms: Terms) -> str:
+    trap = find_trap(url, settings=terms.traps, year=terms.year)
+    return f"links to it are refused as a trap: {trap}" if trap else ""
+
+
+def _scope(site: SiteState | None, terms: Terms) -> str:
+    scope = terms.scope.scope
+    if scope is Scope.WEB:
+        return "links are followed anywhere (--scope web)"
+    seeded = bool(site and site.seeded)
+    only = "hosts" if scope is Scope.HOST else "sites"
+    return (
+        f"its site {'is' if seeded else 'is not'} one of the seeds', whose {only} alone are crawled (--scope {scope})"
+    )
+
+
+def _known(folder: Path, state: UrlState | None) -> str:
+    if state is None:
+        return "no: never accepted"
+    if state.status is not UrlStatus.QUEUED:
+        return f"yes, {state.status.replace('_', ' ')}, depth {state.depth}"
+    via = ""
+    if state.via is not None:
+        found = requests_of(folder, state.via)
+        via = f", found on {found[-1].url}" if found else ", found on a page that is not in this folder's log"
+    return f"yes, queued, depth {state.depth}, rank {state.rank}, {state.tries} failures so far{via}"
+
+
+def _answer(request: RequestRow) -> str:
+    return request.reason or f"status {request.status}"
+
+
+def _site_facts(site: SiteState | None, terms: Terms) -> list[tuple[str, str]]:
+    if site is None:
+        return [("site", "not known")]
+    asks = f", its robots.txt asks for {span(site.own_delay_s)}" if site.own_delay_s else ""
+    failed = f", {site.failures} failures in a row" if site.failures else ""
+    turn = "nothing to do" if site.wait_s is None else f"next turn {wait(site.wait_s)}"
+    turn = f"in hand of worker {site.owner}" if site.owner is not None else turn
+    return [
+        ("site", f"{site.site}, {site.queued:,} queued, {turn}"),
+        ("pace", f"delay {span(terms.site_delay_s)}{asks}{failed}"),
+    ]
+
+
+def _rules(host: HostState, terms: Terms) -> str:
+    if host.failures:
+        again = f", asked for again {wait(host.blocked_s)}" if host.blocked_s else ""
+        since = f" since {moment(host.failing_since)}" if host.failing_since else ""
+        return f"robots.txt failed {host.failures} times{since}{again}"
+    rules = rules_of(host)
+    said = f"{len(rules.rules)} rules for group {rules.group}" if rules.group else "robots.txt has no rules for us"
+    return said + ("" if is_fresh(host, terms.now_at) else ", stale")

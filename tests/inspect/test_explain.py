@@ -1,0 +1,352 @@
+"""`gossamer explain` names what decides, in every situation that can be planted."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer.cli import run
+from gossamer.crawl.folder import gather_settings, write_settings
+from gossamer.politeness.hosts import NOTHING_ALLOWED
+from gossamer.records import (
+    Batch,
+    Done,
+    GivenUp,
+    HostState,
+    Link,
+    Reason,
+    Release,
+    Retry,
+    Visit,
+)
+from gossamer.urls import hash_url, identify
+from tests.inspect.crawls import Crawl
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gossamer.records import Claim, Outcome
+
+RULES = "User-agent: gossamer\nDisallow: /private\nAllow: /private/not"
+
+
+class Planted(Crawl):
+    """A crawl with settings, in which situations are set up by hand."""
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        super().__init__(folder)
+        flags = {"email": "a@b.test", "delay": 70, **settings}
+        write_settings(folder, gather_settings(None, environment={}, flags=flags))
+        self.frontier.resume(delay_s=0, page_limit=settings.get("max_pages"))  # type: ignore[arg-type]
+        self.frontier.join("again")
+
+    def links(self, *urls: str, via: str = "https://a.test/") -> None:
+        """Accept URLs that a page links to."""
+        self.frontier.add([Link(*identify(url), 2, via=hash_url(via)) for url in urls])
+
+    def turn(
+        self, outcome: Outcome, *hosts: HostState, wait_s: float = 0, own_delay_s: float = 0, failures: int = 0
+    ) -> Claim:
+        """Give the one site that is due its turn."""
+        (claim,) = self.claim()
+        self.store.sync()
+        release = Release(wait_s=wait_s, own_delay_s=own_delay_s, failures=failures)
+        outcomes = [(claim.urls[0].url_hash, outcome)]
+        visit = Visit(site=claim.site, epoch=claim.epoch, outcomes=outcomes, hosts=hosts, release=release)
+        self.frontier.complete(Batch(visits=[visit]))
+        return claim
+
+    def robots(self, rules: str = RULES, **state: float) -> HostState:
+        """What a host has said."""
+        return HostState(host="https://a.test", rules=rules, expires_at=time.time() + 3600, **state)  # type: ignore[arg-type]
+
+
+def seeded(crawl: Planted, **turn: object) -> None:
+    """Visit the front page of a seeded site, so that it waits as told."""
+    crawl.add("https://a.test/")
+    crawl.keep("https://a.test/")
+    crawl.turn(Done(), crawl.robots(), **turn)  # type: ignore[arg-type]
+
+
+def done(crawl: Planted) -> None:
+    seeded(crawl)
+
+
+def missing(crawl: Planted) -> None:
+    crawl.add("https://a.test/x")
+    crawl.ask("https://a.test/x", status=404)
+    crawl.turn(GivenUp(reason=Reason.HTTP_ERROR))
+
+
+def disallowed(crawl: Planted) -> None:
+    crawl.add("https://a.test/private/1")
+    crawl.turn(GivenUp(reason=Reason.ROBOTS_DISALLOWED), crawl.robots())
+
+
+def disallowed_soon(crawl: Planted) -> None:
+    seeded(crawl, wait_s=70)
+    crawl.links("https://a.test/private/1")
+
+
+def queued(crawl: Planted) -> None:
+    seeded(crawl, wait_s=70)
+    crawl.links("https://a.test/2")
+
+
+def due(crawl: Planted) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/2")
+
+
+def in_hand(crawl: Planted) -> None:
+    due(crawl)
+    crawl.claim()
+
+
+def crawl_delay(crawl: Planted) -> None:
+    seeded(crawl, wait_s=300, own_delay_s=300)
+    crawl.links("https://a.test/2")
+
+
+def back_off(crawl: Planted) -> None:
+    seeded(crawl, wait_s=280, failures=4)
+    crawl.links("https://a.test/2")
+
+
+def set_aside(crawl: Planted) -> None:
+    seeded(crawl, wait_s=21_600, failures=10)
+    crawl.links("https://a.test/2")
+
+
+def retry_after(crawl: Planted) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/busy", "https://a.test/2")
+    crawl.ask("https://a.test/busy", status=429)
+    crawl.turn(Retry(wait_s=900), wait_s=900, failures=1)
+
+
+def retry(crawl: Planted) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/slow", "https://a.test/2")
+    crawl.ask("https://a.test/slow", reason="timeout")
+    crawl.turn(Retry(wait_s=600), wait_s=70, failures=1)
+
+
+def blocked(crawl: Planted) -> None:
+    crawl.add("https://a.test/")
+    crawl.ask("https://a.test/robots.txt", status=500, kind="robots")
+    closed = crawl.robots(NOTHING_ALLOWED, failures=1, failing_since=time.time(), blocked_s=600)
+    crawl.turn(Retry(wait_s=0, counted=False), closed, wait_s=70)
+
+
+def unreachable(crawl: Planted) -> None:
+    crawl.add("https://a.test/")
+    crawl.turn(GivenUp(reason=Reason.ROBOTS_UNREACHABLE), crawl.robots(NOTHING_ALLOWED, failures=5))
+
+
+def excluded(crawl: Planted) -> None:
+    queued(crawl)
+    crawl.frontier.exclude(["a.test"])
+
+
+def excluded_prefix(crawl: Planted) -> None:
+    queued(crawl)
+    crawl.frontier.exclude(["https://a.test/2"])
+
+
+def excluded_and_given_up(crawl: Planted) -> None:
+    crawl.add("https://a.test/2")
+    crawl.turn(GivenUp(reason=Reason.EXCLUDED))
+    crawl.frontier.exclude(["https://a.test/2"])
+
+
+def page_limit(crawl: Planted) -> None:
+    seeded(crawl, wait_s=70)
+    crawl.links("https://a.test/2")
+
+
+SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, list[str]]] = [
+    (done, {}, "https://a.test/", "done: It is done, last asked for 2026-01-01", ["request   2026-01-01"]),
+    (missing, {}, "https://a.test/x", "given up: It was given up: http_error (the last answer was status 404", []),
+    (
+        disallowed,
+        {},
+        "https://a.test/private/1",
+        "given up: It was given up: robots_disallowed (disallowed: Disallow: /private (group gossamer)",
+        [],
+    ),
+    (
+        disallowed_soon,
+        {},
+        "https://a.test/private/1",
+        "robots.txt: It will be given up when its turn comes: disallowed: Disallow: /private",
+        [],
+    ),
+    (
+        disallowed_soon,
+        {},
+        "https://a.test/private/other",
+        "robots.txt: It was never accepted, and would not be fetched: disallowed: Disallow: /private",
+        [],
+    ),
+    (
+        queued,
+        {},
+        "https://a.test/2",
+        "delay: Its site's next turn is in 1 min: the crawl's delay is 1 min.",
+        [
+            "known     yes, queued, depth 2, rank 0, 0 failures so far, found on https://a.test/",
+            "robots    allowed: no rule matches",
+        ],
+    ),
+    (
+        queued,
+        {},
+        "https://a.test/private/not/1",
+        "not known: It was never accepted: no page that was read so far links to it.",
+        ["robots    allowed: Allow: /private/not (group gossamer)"],
+    ),
+    (queued, {"max_depth": 3}, "https://a.test/9", "or they lie at the greatest depth (3)", []),
+    (due, {}, "https://a.test/2", "due: Its site is due", []),
+    (in_hand, {}, "https://a.test/2", "in hand: Its site is in hand of worker 2", []),
+    (
+        crawl_delay,
+        {},
+        "https://a.test/2",
+        "Crawl-delay: Its site's next turn is in 5 min: its robots.txt asks for 5 min",
+        [],
+    ),
+    (
+        crawl_delay,
+        {"site_delay": "a.test=400"},
+        "a.test",
+        "site delay: Its site's next turn is in 5 min: you gave it a delay of 7 min.",
+        [],
+    ),
+    (back_off, {}, "https://a.test/2", "back-off: Its site's next turn is in 5 min: it failed 4 times in a row", []),
+    (
+        set_aside,
+        {},
+        "a.test",
+        "set aside: Its site's next turn is in 6 h 0 min: it failed 10 times in a row and is set aside.",
+        [],
+    ),
+    (retry_after, {}, "a.test", "Retry-After: Its site's next turn is in 15 min: it answered 429", ["request"]),
+    (
+        retry,
+        {},
+        "https://a.test/slow",
+        "to be tried again: It failed 1 times, the last time with timeout, and may be asked for again in 10 min",
+        [],
+    ),
+    (
+        blocked,
+        {},
+        "https://a.test/",
+        "robots.txt cannot be had: It waits for the robots.txt of its host, asked for again in 10 min",
+        ["robots    robots.txt failed 1 times"],
+    ),
+    (
+        unreachable,
+        {},
+        "https://a.test/",
+        "given up: It was given up: robots_unreachable (robots.txt failed 5 times",
+        [],
+    ),
+    (
+        excluded,
+        {},
+        "https://a.test/2",
+        "excluded: It is queued and will not be asked for: it is excluded by a.test.",
+        [],
+    ),
+    (excluded, {}, "a.test", "excluded: It is excluded by a.test: nothing is asked of it.", []),
+    (
+        excluded_prefix,
+        {},
+        "https://a.test/2",
+        "excluded: It is queued and will not be asked for: it is excluded by https://a.test/2.",
+        [],
+    ),
+    (
+        excluded_and_given_up,
+        {},
+        "https://a.test/2",
+        "given up: It was given up: excluded (excluded by https://a.test/2)",
+        [],
+    ),
+    (queued, {}, "https://b.test/", "out of scope: It would not be fetched: its site is not one of the seeds'", []),
+    (
+        queued,
+        {"scope": "web"},
+        "https://b.test/",
+        "not known: It was never accepted",
+        ["scope     links are followed anywhere", "robots    not asked for yet"],
+    ),
+    (
+        queued,
+        {},
+        "https://a.test/x/y/x/y/x/y",
+        "trap: It would not be fetched: links to it are refused as a trap: repeated_segments.",
+        [],
+    ),
+    (queued, {"trap_limits": False}, "https://a.test/x/y/x/y/x/y", "not known:", []),
+    (
+        queued,
+        {},
+        "https://a.test/2?PHPSESSID=1",
+        "session id: Links to it are followed without what names a session: explain https://a.test/2.",
+        [],
+    ),
+    (page_limit, {"max_pages": 1}, "https://a.test/2", "page limit: The page limit is reached", []),
+    (
+        done,
+        {},
+        "a.test",
+        "nothing to do: Nothing of it is left to fetch.",
+        ["host      https://a.test: 2 rules for group gossamer"],
+    ),
+    (done, {}, "c.test", "not known: No URL of it was ever accepted.", ["site      not known"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("plant", "settings", "what", "sentence", "facts"),
+    SITUATIONS,
+    ids=[f"{plant.__name__}-{what}" for plant, _, what, *_ in SITUATIONS],
+)
+def test_what_decides_is_named(
+    plant: Callable[[Planted], None],
+    settings: dict[str, object],
+    what: str,
+    sentence: str,
+    facts: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Planted(tmp_path / "crawl", **settings) as crawl:
+        plant(crawl)
+        crawl.store.sync()
+        assert run(["explain", what, "--data-dir", str(crawl.folder)]) == 0
+    named, said, *lines = capsys.readouterr().out.splitlines()
+    assert named == what
+    assert sentence in said
+    for fact in facts:
+        assert any(line.strip().startswith(fact) for line in lines), lines
+
+
+def test_what_the_exclusion_file_excludes_is_said_to_be_its(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "exclude.txt"
+    file.write_text("a.test\n")
+    with Planted(tmp_path / "crawl", exclude_file=str(file)) as crawl:
+        assert run(["explain", "https://www.a.test/", "--data-dir", str(crawl.folder)]) == 0
+    assert "excluded: It would not be fetched: it is excluded by a.test (exclusion file)." in capsys.readouterr().out
+
+
+def test_what_cannot_be_crawled_is_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Planted(tmp_path / "crawl") as crawl:
+        assert run(["explain", "ftp://a.test/", "--data-dir", str(crawl.folder)]) == 2
+    assert "ftp://a.test/ cannot be part of a crawl: neither http nor https." in capsys.readouterr().err
