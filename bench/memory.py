@@ -1,10 +1,11 @@
 """Whether memory grows with the frontier: the process tree of a crawl with a small and with a large queue.
 
     python -m bench memory --urls 100000 2000000
+    python -m bench memory --delay 0.2
 
-Fills a frontier with queued URLs of 20,000 sites, crawls them and a simulated web at the default delay for a while, and
-prints the tree's peak memory (proportional set size, so that shared pages count once). What is in hand is the same in
-both cases: with short delays a claim brings up to 50 URLs of a site, and a small frontier would have fewer to bring.
+Fills a frontier with queued URLs of 20,000 sites, crawls them and a simulated web for a while, and prints the tree's
+peak memory (proportional set size, so that shared pages count once). At the default delay as much is in hand in both
+cases; with short delays a claim brings ten URLs of a site, and a small frontier has fewer to bring.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def tree_bytes(root: psutil.Process) -> int:
     return total
 
 
-def peak(urls: int) -> int:
+def peak(urls: int, delay: str) -> int:
     """Crawl with so many URLs queued; return the most memory the tree ever held."""
     with (
         simweb.serve(simweb.plain_web(sites=200, pages=100)) as server,
@@ -59,7 +60,7 @@ def peak(urls: int) -> int:
         crawl = subprocess.Popen(
             [
                 sys.executable, "-m", "gossamer", "crawl", str(seeds), "--email", "bench@example.org",
-                "--data-dir", str(data), "--delay", "70", "--scope", "web", "--workers", "2",
+                "--data-dir", str(data), "--delay", delay, "--scope", "web", "--workers", "2",
                 "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", "--max-duration", str(CRAWL_S),
             ],
             stdout=subprocess.DEVNULL,
@@ -81,8 +82,10 @@ def main(arguments: list[str]) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m bench memory", description=__doc__)
     parser.add_argument("--urls", type=int, nargs=2, default=[100_000, 2_000_000])
-    few, many = parser.parse_args(arguments).urls
-    small, large = peak(few), peak(many)
+    parser.add_argument("--delay", default="70")
+    options = parser.parse_args(arguments)
+    few, many = options.urls
+    small, large = peak(few, options.delay), peak(many, options.delay)
     print(
         f"peak of the process tree: {small / 1e6:.0f} MB with {few:,} URLs queued, {large / 1e6:.0f} MB with {many:,};"
     )
