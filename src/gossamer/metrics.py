@@ -73,6 +73,11 @@ BODY_BYTES_TOTAL = Counter(
     "Bytes of bodies taken in, as sent",
     registry=REGISTRY,
 )
+CLAMPED_DELAYS_TOTAL = Counter(
+    "gossamer_clamped_delays_total",
+    "Files robots.txt that asked for a longer delay than is believed",
+    registry=REGISTRY,
+)
 TRAP_REFUSALS_TOTAL = Counter(
     "gossamer_trap_refusals_total",
     "Links that were not followed because they seem to lead into a trap, by the name of the limit",

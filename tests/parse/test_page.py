@@ -92,6 +92,7 @@ def test_a_page_as_news_sites_write_them() -> None:
         refresh="",
         noindex=False,
         nofollow=False,
+        noai=True,
         signals="robots=max-image-preview:large, noai",
         content_hash=xxh3_128_digest(ARTICLE.encode()),
         body_bytes=len(ARTICLE.encode()),

@@ -71,6 +71,7 @@ async def open_worker(
                     pace=settings.pace,
                     site_delays_s=read_site_delays(settings.pace),
                     robots=settings.robots,
+                    keeping=settings.keeping,
                     outage=settings.outage,
                     scope=settings.scope,
                     traps=settings.traps,

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 _LINE: Final = re.compile(
     rb"^(content-type|content-encoding|content-language|x-robots-tag|tdm-reservation|tdm-policy|content-usage"
-    rb"|refresh)[ \t]*:[ \t]*([^\r\n]*)",
+    rb"|content-signal|refresh)[ \t]*:[ \t]*([^\r\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _FOLD: Final = re.compile(rb"\r?\n[ \t]+")

@@ -45,6 +45,7 @@ class Content(NamedTuple):
     refresh: str
     noindex: bool
     nofollow: bool
+    noai: bool
     signals: str
     content_hash: bytes
     body_bytes: int
@@ -99,6 +100,7 @@ def _read_document(
         refresh_of(metas, head.refresh, base, url),
         wishes.noindex,
         wishes.nofollow,
+        wishes.noai,
         wishes.signals,
         xxh3_128_digest(inflated.body),
         len(inflated.body),
@@ -126,6 +128,7 @@ def _read_plain(inflated: Inflated, head: Head, agent: str) -> Content:
         "",
         wishes.noindex,
         wishes.nofollow,
+        wishes.noai,
         wishes.signals,
         xxh3_128_digest(inflated.body),
         len(inflated.body),

@@ -1,4 +1,4 @@
-"""What a page and its server want of crawlers: `noindex`, `nofollow`, and what may be done with the text."""
+"""What a page and its server want of crawlers: `noindex`, `nofollow`, and what may be done with what they say."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ MAX_SIGNAL_CHARS: Final = 500
 _SIGNAL_NAMES: Final = frozenset({"tdm-reservation", "tdm-policy"})  # of `<meta name>`, beside robots
 # In X-Robots-Tag `name:` is a crawler, but for these, which are directives with a value.
 _WITH_VALUE: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+# As Content-Signal and the drafts of Content-Usage name them.
+_AI_USES: Final = frozenset({"ai", "ai-train", "ai-input", "ai-output", "ai-use", "train-ai", "train-genai", "genai"})
+_USE: Final = re.compile(r"([a-z-]+)\s*=\s*\"?([a-z]+)")
 _AGENT: Final = re.compile(r"\s*([\w.-]+)\s*:\s*(.*)", re.DOTALL)
 _COLON: Final = re.compile(r"\s*:\s*")
 _BETWEEN: Final = re.compile(r"[,;\s]+")
@@ -28,13 +31,15 @@ class Wishes(NamedTuple):
 
     noindex: bool
     nofollow: bool
+    noai: bool  # not to be used for artificial intelligence
     signals: str  # everything as it was found, `name=value` joined by newlines
 
 
 def find_wishes(head: Head, metas: Iterable[Element], agent: str) -> Wishes:
     """Collect what concerns everybody or `agent` (in lower case); of wishes that differ the strictest holds."""
     words: set[str] = set()
-    signals: list[tuple[str, str]] = [*head.signals]
+    signals: list[tuple[str, str]] = [*head.signals]  # those of robots are judged by their words alone
+    noai = any(reserves_ai(name, value) for name, value in head.signals)
     for tag in head.robots:
         words |= _words_for(tag, agent)
         signals.append(("x-robots-tag", tag))
@@ -43,13 +48,27 @@ def find_wishes(head: Head, metas: Iterable[Element], agent: str) -> Wishes:
         if name and (name in ("robots", agent) or name in _SIGNAL_NAMES):
             content = meta.attr("content") or ""
             signals.append((name, content))
-            if name not in _SIGNAL_NAMES:
+            if name in _SIGNAL_NAMES:
+                noai = noai or reserves_ai(name, content)
+            else:
                 words |= _words(content)
+    about_us = {"noai", "noimageai"} if head.media_type.startswith("image/") else {"noai"}
     return Wishes(
         not words.isdisjoint(("noindex", "none")),
         not words.isdisjoint(("nofollow", "none")),
+        noai or not words.isdisjoint(about_us),
         "\n".join(f"{name}={' '.join(value.split())[:MAX_SIGNAL_CHARS]}" for name, value in signals[:MAX_SIGNALS]),
     )
+
+
+def reserves_ai(name: str, value: str) -> bool:
+    """Tell whether a line of this name keeps content from being used for artificial intelligence, in part or at all."""
+    value = value.strip().lower()
+    if name == "tdm-reservation":
+        return value == "1"
+    if name in ("content-signal", "content-usage"):
+        return any(use in _AI_USES and wanted in ("n", "no") for use, wanted in _USE.findall(value))
+    return False
 
 
 def _words(content: str) -> set[str]:

@@ -79,6 +79,7 @@ class ParsedPage:
     refresh: str  # target of a meta refresh, normalised; empty if none
     noindex: bool
     nofollow: bool
+    noai: bool  # not to be used for artificial intelligence
     signals: str  # consent signals as found, `name=value` joined by newlines
     content_hash: bytes  # 16 bytes, of the inflated body
     body_bytes: int  # inflated

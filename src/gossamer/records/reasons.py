@@ -37,6 +37,10 @@ class Reason(StrEnum):
     BAD_REDIRECT = "bad_redirect"  # no target, or one that cannot be crawled
     TOO_MANY_REDIRECTS = "too_many_redirects"
 
+    # A page that is not kept
+    AI_OPTED_OUT = "ai_opted_out"  # it is not to be used for artificial intelligence, and the operator minds
+    NOT_CANONICAL = "not_canonical"  # it names another page in its place, which is queued
+
     # A page that could not be read
     BAD_ENCODING = "bad_encoding"  # its content encoding is broken or unknown
     PARSE_DEADLINE = "parse_deadline"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.frontier.clock import Clock
-    from gossamer.records import Gone
+    from gossamer.records import Gone, UrlState
     from gossamer.store.store import Store
     from gossamer.workbench import SiteInHand, Workbench
+    from gossamer.urls import Url
     from gossamer.worker.ledger import Page
     from gossamer.worker.settings import WorkerSettings
 
@@ -112,6 +114,10 @@ class Desk:
             self.ledger.full.set()  # it could be had again before the next batch is due
 
     # ------------------------------------------------------------------ the rhythm
+    async def find_url(self, url: Url) -> UrlState | None:
+        """Return where a URL stands, or None if the frontier never heard of it; raises FrontierError."""
+        return await self._in_thread(lambda: self._frontier.find_url(url.site, url.url_hash))
+
 
     async def serve(self) -> None:
         """Report and claim, twice a second or sooner, until closed."""
@@ -126,9 +132,7 @@ class Desk:
         """Show that this worker lives, and hear what the operator wants, until closed."""
         while not self._closed.is_set():
             try:
-                orders = await self._in_thread(
-                    lambda: self._frontier.heartbeat(self._figures(), self._exclusions_version)
-                )
+                sent_s, orders = await self._in_thread(self._beat)
             except FrontierError as error:
                 log.warning("The heartbeat failed: %s", error)
             else:
@@ -212,6 +216,11 @@ class Desk:
         return _Answer(lost=lost, claimed=claimed)
 
     def _disk_is_low(self) -> bool:
+    def _beat(self) -> tuple[float, Orders | Gone]:
+        """Return when a heartbeat was sent, and what was answered."""
+        sent_s = self._clock()
+        return sent_s, self._frontier.heartbeat(self._figures(), self._exclusions_version)
+
         low = self._disk.look(free_space(self._folder))
         if low and not self.trouble:
             log.warning("The disk is nearly full: nothing new is started until there is room.")
@@ -229,11 +238,16 @@ class Desk:
                 self._bench.remove(site.site)
                 self.give_back(site, site.due_s)
 
-    async def _join_anew(self) -> None:
-        """Someone declared this worker dead: nothing that it held is its own any more."""
+    async def _join_anew(self) -> bool:
+        """Someone declared this worker dead: nothing that it held is its own any more. Tell whether it is back."""
         log.warning("This worker was declared dead; it drops what it held and joins again.")
         self._bench.clear()
-        await self._in_thread(lambda: self._frontier.join(self._label))
+        try:
+            await self._in_thread(lambda: self._frontier.join(self._label))
+        except FrontierError as error:
+            log.warning("Joining again failed: %s", error)
+            return False
+        return True
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)

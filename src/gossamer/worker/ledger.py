@@ -106,8 +106,12 @@ class Ledger:
         return asyncio.shield(self._page.committed)  # one who is cancelled waiting must not spoil it for the others
 
     def note_delay(self, site: str, epoch: int, own_delay_s: float) -> asyncio.Future[None]:
-        """Note a site's own delay, soon to be kept; the future tells when it is."""
+        """Note a site's own delay; the future tells when it is kept."""
         self._report(site, epoch).own_delay_s = own_delay_s
+        return self.hurry()
+
+    def hurry(self) -> asyncio.Future[None]:
+        """Have all that was noted handed in at once; the future tells when it is kept."""
         self.full.set()
         return asyncio.shield(self._page.committed)
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gossamer.politeness.hosts import RobotsSettings
+    from gossamer.politeness.keeping import KeepingSettings
     from gossamer.politeness.outage import OutageSettings
     from gossamer.politeness.pace import PaceSettings
     from gossamer.politeness.scope import ScopeSettings
@@ -23,6 +24,7 @@ class Manners:
     pace: PaceSettings
     site_delays_s: Mapping[str, float]  # of single sites, where the operator wants more than the delay of all
     robots: RobotsSettings
+    keeping: KeepingSettings
     outage: OutageSettings
     scope: ScopeSettings
     traps: TrapSettings

@@ -7,6 +7,7 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from gossamer import metrics
 from gossamer.politeness.answers import (
     Kept,
     Moved,
@@ -17,7 +18,7 @@ from gossamer.politeness.answers import (
     retry_wait_s,
     shows_trouble,
 )
-from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of
+from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of, rules_of
 from gossamer.politeness.outage import OutageGuard
 from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
 from gossamer.politeness.scope import select_links
@@ -34,12 +35,12 @@ from gossamer.records import (
     Reason,
     RequestKind,
     Retry,
-    Scope,
 )
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import identify, normalise
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
 from gossamer.worker.hooks import Hooks
+from gossamer.worker.leaving_out import is_ours, left_out_for, was_left_out, with_robots_signals
 from gossamer.worker.rows import answer_row, link_rows, page_row
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ if TYPE_CHECKING:
     from gossamer.frontier.clock import Clock
     from gossamer.page_process.process import PageProcess
     from gossamer.politeness.answers import Verdict
-    from gossamer.records import Outcome
+    from gossamer.records import Outcome, ParsedPage
     from gossamer.store.store import Store
+    from gossamer.urls import Url
     from gossamer.workbench import SiteInHand, Workbench
     from gossamer.worker.desk import Desk
     from gossamer.worker.figures import Figures
@@ -236,6 +238,8 @@ class Worker:
             if site.own_delay_s > self._manners.pace.delay_s:
                 self._desk.ledger.full.set()  # a crash should not forget it
             if read.blocked:
+            if rules_of(state).delay_clamped:
+                metrics.CLAMPED_DELAYS_TOTAL.inc()
                 site.take_urls_of(url.host)  # they stay queued until the block ends
                 return False
             await committed  # the rules are kept before the page that they allow is asked for
@@ -265,12 +269,7 @@ class Worker:
         self._traps.note_page(turn.site.site, parsed.text or parsed.content_hash)
         depth, via = url.depth + 1, url.url_hash
         self._desk.ledger.note_links(self._hooks.choose([Link(*link, depth, via=via) for link in links]))
-        if not parsed.noindex:
-            row = page_row(url, turn.site.site, answer, parsed)
-            row = self._store.keep_page(row, parsed.archive, parsed.response_offset, answer=answer)
-            self._store.keep_links(link_rows(url, answer, parsed))
-            await self._hooks.page(row, answer)
-        self._settle(turn, url, Done(page=not parsed.noindex))
+        await self._store_page(turn, url, answer, parsed)
         return ""
 
     async def _follow(self, turn: Turn, url: QueuedUrl, location: str) -> QueuedUrl | None:
@@ -278,6 +277,23 @@ class Worker:
         target = normalise(location, url.url)
         if not isinstance(target, str):
             self._settle(turn, url, GivenUp(reason=Reason.BAD_REDIRECT))
+    async def _store_page(self, turn: Turn, url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> None:
+        """Settle a page: stored, or left out for a reason of its own."""
+        if parsed.noindex:
+            return self._settle(turn, url, Done(page=False))
+        parsed = with_robots_signals(turn, url, parsed)
+        reason = await left_out_for(turn, url, parsed, manners=self._manners, desk=self._desk, hooks=self._hooks)
+        if reason:
+            self._settle(turn, url, GivenUp(reason=reason))
+            if reason is Reason.NOT_CANONICAL:
+                await self._desk.ledger.hurry()  # its canonical may name this one: then it has to know
+            return None
+        row = page_row(url, turn.site.site, answer, parsed)
+        row = self._store.keep_page(row, parsed.archive, parsed.response_offset, answer=answer)
+        self._store.keep_links(link_rows(url, answer, parsed))
+        await self._hooks.page(row, answer)
+        return self._settle(turn, url, Done(page=True))
+
             return None
         if url.hops >= MAX_CHAIN:
             self._settle(turn, url, GivenUp(reason=Reason.TOO_MANY_REDIRECTS))
@@ -294,11 +310,9 @@ class Worker:
         self._settle(turn, url, Done(page=False))
         hops = url.hops + 1
         self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, via=url.url_hash)])
-        ours = named.site == turn.site.site and (
-            seeded or named.host == url.host or self._manners.scope.scope is not Scope.HOST
-        )
+        ours = is_ours(turn, url, named, self._manners.scope.scope)
         state = turn.site.hosts.get(named.host)
-        if not ours or (state and state.blocked_s) or await self._desk.known(named.site, named.url_hash):
+        if not ours or (state and state.blocked_s) or not await self._is_new(turn, named):
             return None
         return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, url.kind)
 
@@ -307,6 +321,13 @@ class Worker:
         site = turn.site
         due_s = self._clock()
         if turn.ended_s is not None:
+    async def _is_new(self, turn: Turn, named: Url) -> bool:
+        """Tell whether a redirect's target is this turn's: not known yet, or left out for what now leads to it."""
+        if not await self._desk.known(named.site, named.url_hash):
+            return True
+        turn.closes_circle = self._manners.keeping.canonical and await was_left_out(named, desk=self._desk)
+        return turn.closes_circle
+
             wait_s = turn_wait_s(
                 self._manners.pace,
                 delay_s=site.delay_s,

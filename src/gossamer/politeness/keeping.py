@@ -1,0 +1,48 @@
+"""Whether a page that came is kept: what its site wants beyond robots.txt, and what stands in its place. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gossamer.politeness.hosts import rules_of
+from gossamer.politeness.robots import usages_for
+from gossamer.records import UrlStatus
+from gossamer.urls import identify, site_of
+
+if TYPE_CHECKING:
+    from gossamer.records import HostState, UrlState
+    from gossamer.urls import Url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepingSettings:
+    """Which pages are kept."""
+
+    respect_ai_optout: bool = field(
+        default=False, metadata={"help": "keep no page that is not to be used for artificial intelligence"}
+    )
+    canonical: bool = field(
+        default=False, metadata={"help": "keep no page that names another one of its site as canonical; fetch that"}
+    )
+
+
+def robots_signals(state: HostState | None, url: str) -> list[tuple[str, str]]:
+    """Return what a host's robots.txt says about the use of a page, as names and values."""
+    if state is None:
+        return []
+    return [(usage.name.lower(), usage.value) for usage in usages_for(rules_of(state), url)]
+
+
+def other_canonical(canonical: str, url: str) -> Url | None:
+    """Return the page of the same site that a page names in its place, if it does."""
+    return identify(canonical) if canonical and canonical != url and site_of(canonical) == site_of(url) else None
+
+
+def is_deferred_to(state: UrlState | None) -> bool:
+    """Tell whether a page can be left out for its canonical, given where that stands.
+
+    Not if that was given up: perhaps because it had named a page in its own place. Thus of pages that name each other
+    in a circle the last one is kept.
+    """
+    return state is None or state.status is not UrlStatus.GIVEN_UP

@@ -1,0 +1,146 @@
+"""A crawl does as sites and operator wish beyond robots.txt: pace, consent, canonical pages."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gossamer import simweb
+from gossamer.crawl.engines import open_existing
+from gossamer.records import Reason
+from gossamer.simweb import plain_web
+from gossamer.simweb.spec import Planted, PlantedRobots
+from gossamer.store.reading import last_pages
+from gossamer.urls import identify, site_of
+from tests.end_to_end.crawls import Crawl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.records import PageRow
+    from gossamer.simweb import Server
+
+HTML = ("Content-Type", "text/html; charset=utf-8")
+DELAY_S = 0.2
+NO_TRAINING = ("Content-Signal", "ai-train=no")
+
+
+def page(
+    host: str, path: str, head: str = "", *headers: tuple[str, str], links: str = "", delay_s: float = 0
+) -> Planted:
+    anchors = "".join(f"<a href={link}>{link}</a> " for link in links.split())
+    body = f"<title>{path}</title>{head}<p>This is the page {path} of {host}.</p>{anchors}"
+    return Planted(host=host, path=path, headers=(HTML, *headers), body=body.encode(), delay_s=delay_s)
+
+
+def canonical(path: str) -> str:
+    return f"<link rel=canonical href={path}>"
+
+
+def moved(host: str, path: str, to: str) -> Planted:
+    return Planted(host=host, path=path, status=301, headers=(HTML, ("Location", to)))
+
+
+ROBOTS = b"User-agent: *\nContent-Signal: ai-train=no\nContent-Usage: /free train-ai=y\nCrawl-delay: 0\n"
+WEB = plain_web(
+    sites=1,
+    pages=1,
+    planted=(
+        page("given.test", "/", links="/1 /2"), page("given.test", "/1"), page("given.test", "/2"),
+        page("slow.test", "/", links="/1 /2", delay_s=0.1), page("slow.test", "/1", delay_s=0.1),
+        page("slow.test", "/2", delay_s=0.1),
+        page("signal.test", "/", links="/header /meta /tdm /image /other /free"),
+        page("signal.test", "/header", "", NO_TRAINING),
+        page("signal.test", "/meta", "<meta name=robots content=noai>"),
+        page("signal.test", "/tdm", "", ("TDM-Reservation", "1")),
+        page("signal.test", "/image", "<meta name=robots content=noimageai>"),
+        page("signal.test", "/other", "", ("X-Robots-Tag", "otherbot: noai")), page("signal.test", "/free"),
+        page("reserved.test", "/"), Planted(host="reserved.test", path="/robots.txt", body=ROBOTS),
+        page("canon.test", "/", links="/a?x=1 /left /self /gone /away /slash /one", head=canonical("/")),
+        page("canon.test", "/a?x=1", canonical("/a")), page("canon.test", "/a", canonical("/a")),
+        page("canon.test", "/left", canonical("/right")), page("canon.test", "/right", canonical("/left")),
+        page("canon.test", "/self", canonical("/self#top")),
+        page("canon.test", "/gone", canonical("/forbidden")), page("canon.test", "/forbidden"),
+        page("canon.test", "/away", canonical("https://elsewhere.test/")),
+        page("canon.test", "/slash", canonical("/slash/")), moved("canon.test", "/slash/", "/slash"),
+        page("canon.test", "/one", canonical("/two")), page("canon.test", "/two", canonical("/three")),
+        page("canon.test", "/three", canonical("/one")),
+    ),
+    planted_robots=(PlantedRobots(host="canon.test", rules=((False, "/forbidden"),)),),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with simweb.serve(WEB) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def crawl(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Crawl:
+    """A crawl of all of it, as the operator has it who minds the most."""
+    crawl = Crawl(server, tmp_path_factory.mktemp("manners") / "data", *seeds(server), delay_s=DELAY_S)
+    crawl.finish("--site-delay", "given.test=1", "--respect-ai-optout", "--canonical")
+    return crawl
+
+
+def seeds(server: Server) -> list[str]:
+    hosts = dict.fromkeys(planted.host for planted in WEB.planted)
+    return [f"http://{host}:{server.port}/" for host in hosts]
+
+
+def kept(crawl: Crawl, site: str) -> dict[str, PageRow]:
+    return {row.title: row for row in last_pages(crawl.folder) if row.site == site and row.title}
+
+
+def gaps_s(server: Server, site: str) -> list[float]:
+    """Return the pauses between pages, from the end of each to the beginning of the next."""
+    pages = sorted(request for request in server.log() if site_of(request.url) == site and request.kind == "page")
+    return [later.arrived - earlier.ended for earlier, later in pairwise(pages)]
+
+
+def test_a_site_has_the_longer_delay_that_the_operator_gave_it(crawl: Crawl, server: Server) -> None:
+    assert len(gaps_s(server, "given.test")) == 2
+    assert min(gaps_s(server, "given.test")) >= 1
+
+
+def test_a_slow_site_is_given_more_than_the_delay(crawl: Crawl, server: Server) -> None:
+    assert len(gaps_s(server, "slow.test")) == 2
+    assert min(gaps_s(server, "slow.test")) >= 2 * DELAY_S  # ten times 0.1 s are more than that
+
+
+def test_pages_not_meant_for_artificial_intelligence_are_not_kept_and_the_reason_is(crawl: Crawl) -> None:
+    assert kept(crawl, "signal.test").keys() == {"/", "/image", "/other", "/free"}
+    assert kept(crawl, "reserved.test").keys() == set()
+    assert reasons(crawl, "signal.test", "/header", "/meta", "/tdm") == {Reason.AI_OPTED_OUT}
+    assert reasons(crawl, "reserved.test", "/") == {Reason.AI_OPTED_OUT}
+
+
+def test_without_the_flags_they_are_kept_with_what_was_said(tmp_path: Path) -> None:
+    with simweb.serve(WEB) as server:
+        crawl = Crawl(server, tmp_path / "data", *seeds(server), delay_s=0)
+        crawl.finish()
+    rows = kept(crawl, "signal.test")
+    assert rows["/header"].signals == "content-signal=ai-train=no"
+    assert rows["/meta"].signals == "robots=noai"
+    assert rows["/tdm"].signals == "tdm-reservation=1"
+    assert kept(crawl, "reserved.test")["/"].signals == "robots.txt content-signal=ai-train=no"
+    assert kept(crawl, "canon.test").keys() == {"/", "/a?x=1", "/left", "/self", "/gone", "/away", "/slash", "/one"}
+
+
+def test_a_page_that_names_another_is_left_out_and_no_circle_loses_all(crawl: Crawl) -> None:
+    rows = kept(crawl, "canon.test").keys()
+    assert {"/", "/a", "/self", "/gone", "/away", "/slash"} <= rows
+    assert "/a?x=1" not in rows
+    assert len(rows & {"/left", "/right"}) == 1
+    assert len(rows & {"/one", "/two", "/three"}) == 1
+    assert reasons(crawl, "canon.test", "/a?x=1") == {Reason.NOT_CANONICAL}
+
+
+def reasons(crawl: Crawl, host: str, *paths: str) -> set[Reason | None]:
+    with open_existing(crawl.folder) as frontier:
+        found = [identify(f"http://{host}:{crawl.server.port}{path}") for path in paths]
+        return {state.reason if (state := frontier.find_url(url.site, url.url_hash)) else None for url in found}
