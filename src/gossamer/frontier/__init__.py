@@ -42,6 +42,10 @@ class Frontier(Protocol):
     Synchronous: a worker calls it from one thread of its own. The contract passes waits, never times.
     """
 
+    @property
+    def lease_s(self) -> float | None:
+        """How long after its last heartbeat a worker may be declared dead by others; None: never."""
+
     def __enter__(self) -> Self: ...
 
     def __exit__(

@@ -107,6 +107,7 @@ class Supervisor:
         self._end: End | None = None
         self._detail = ""
         self._stopping = asyncio.Event()
+        self._stats = frontier.stats()
         self._started_s = time.monotonic()
         self._signalled_s = -ECHO_S
         # Not on the event loop: a worker that was stopped inside a transaction would stop whoever watches it.
@@ -125,7 +126,9 @@ class Supervisor:
                 await asyncio.wait(keeping)
                 for watch in watching:
                     watch.cancel()
-            progress = self._look(await self._in_thread(self._frontier.stats))
+            with suppress(FrontierError):  # else what was seen last has to do
+                self._stats = await self._in_thread(self._frontier.stats)
+            progress = self._look(self._stats)
         finally:
             for child in self._children:
                 child.kill()
@@ -251,7 +254,12 @@ class Supervisor:
         """Show how far the crawl is, and end it when it is over, until cancelled."""
         while True:
             await asyncio.sleep(TICK_S)
-            drained, stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
+            try:
+                drained, stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
+            except FrontierError as error:
+                log.warning("Whether the crawl is over cannot be told yet (%s).", error)
+                continue
+            self._stats = stats
             self._show(self._look(stats))
             elapsed_s = time.monotonic() - self._started_s
             if end := end_of(drained, stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):

@@ -11,6 +11,8 @@ from gossamer.records import Failed, RequestKind
 from gossamer.worker.rows import request_row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gossamer.fetch import Fetcher
     from gossamer.frontier.clock import Clock
     from gossamer.politeness.outage import OutageGuard
@@ -32,9 +34,9 @@ class Turn:
     def __init__(self, site: SiteInHand) -> None:
         self.site = site
         self.ended_s: float | None = None  # when its last request ended; None: none was made
+        self.closes_circle = False  # the page's canonical redirects back to it: it is kept after all
         self.response_s = 0.0  # how long its last request took
         self.retry_after_s: float | None = None  # what the server asked for
-        self.closes_circle = False  # the page's canonical redirects back to it: it is kept after all
 
 
 class Asker:
@@ -50,6 +52,7 @@ class Asker:
         pace: PaceSettings,
         name: str,
         clock: Clock,
+        may_ask: Callable[[], bool],  # asked again just before anything is sent
     ) -> None:
         self._fetcher = fetcher
         self._store = store
@@ -58,6 +61,7 @@ class Asker:
         self._pace = pace
         self._name = name
         self._clock = clock
+        self._may_ask = may_ask
 
     async def pause(self, turn: Turn) -> None:
         """Let some time pass between two requests of one turn."""
@@ -72,7 +76,7 @@ class Asker:
         turn.ended_s = self._clock()  # should it be cancelled, it counts as made
         try:
             with self._figures.under_way():
-                answer = await self._fetcher.fetch(url, kind=kind)
+                answer = await self._fetcher.fetch(url, kind=kind, before_send=self._may_ask)
         finally:
             turn.ended_s = self._clock()
         turn.response_s = answer.duration_s

@@ -14,6 +14,7 @@ from gossamer.frontier import FrontierError
 from gossamer.politeness.scope import Exclusions
 from gossamer.records import GONE, Claimed, CrawlState
 from gossamer.store.disk import DiskGuard, free_space
+from gossamer.worker.lease import Lease
 from gossamer.worker.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.frontier.clock import Clock
-    from gossamer.records import Gone, UrlState
+    from gossamer.records import Gone, Orders, UrlState
     from gossamer.store.store import Store
-    from gossamer.workbench import SiteInHand, Workbench
     from gossamer.urls import Url
+    from gossamer.workbench import SiteInHand, Workbench
     from gossamer.worker.ledger import Page
     from gossamer.worker.settings import WorkerSettings
 
@@ -35,6 +36,8 @@ T = TypeVar("T")
 LEAST_BATCH_S = 0.05  # also when reports are brought forward
 MOST_PATIENCE_S = 10.0  # between two attempts while frontier or disk fail
 GIVE_BACK_SITES = 1_000  # at once, at a stop: others want to get through
+BEATS_PER_LEASE = 8  # at least
+LOOK_AT_LEASE_S = 0.2  # a sleep to its very end would go on after one of the whole machine
 LAST_ATTEMPTS = 3  # at a stop; what is not reported then is repeated after the next start
 
 
@@ -78,6 +81,8 @@ class Desk:
         self._settings = settings
         self._clock = clock
         self._figures = figures
+        self._lease = Lease(frontier.lease_s, clock)
+        self._beat_every_s = min(settings.heartbeat_s, (frontier.lease_s or math.inf) / BEATS_PER_LEASE)
         self._own_exclusions = exclusions
         self._exclusions_version = 0
         self._unsure = False  # the last operation's result is unknown
@@ -90,7 +95,11 @@ class Desk:
         """Whether new turns may begin."""
         if self.trouble or self._stopping or self.ledger.is_overfull:
             return False
-        return self.state is CrawlState.RUNNING
+        return self.state is CrawlState.RUNNING and self._lease.may_start
+
+    def may_ask(self) -> bool:
+        """Tell whether a request of a turn that has begun may still be sent."""
+        return self._lease.may_start
 
     def stop_claiming(self) -> None:
         """Take nothing more in hand; reports still go out."""
@@ -105,6 +114,10 @@ class Desk:
         except FrontierError:
             return True
 
+    async def find_url(self, url: Url) -> UrlState | None:
+        """Return where a URL stands, or None if the frontier never heard of it; raises FrontierError."""
+        return await self._in_thread(lambda: self._frontier.find_url(url.site, url.url_hash))
+
     def give_back(self, site: SiteInHand, due_s: float) -> None:
         """Report that a site is free again from `due_s` on."""
         self.ledger.note_release(
@@ -114,10 +127,6 @@ class Desk:
             self.ledger.full.set()  # it could be had again before the next batch is due
 
     # ------------------------------------------------------------------ the rhythm
-    async def find_url(self, url: Url) -> UrlState | None:
-        """Return where a URL stands, or None if the frontier never heard of it; raises FrontierError."""
-        return await self._in_thread(lambda: self._frontier.find_url(url.site, url.url_hash))
-
 
     async def serve(self) -> None:
         """Report and claim, twice a second or sooner, until closed."""
@@ -137,18 +146,28 @@ class Desk:
                 log.warning("The heartbeat failed: %s", error)
             else:
                 if orders is GONE:
-                    await self._join_anew()
+                    if await self._join_anew():
+                        continue  # to beat at once: there is no lease before that
                 else:
+                    self._lease.renew(sent_s)
                     self.state = orders.state
                     self._exclusions_version = orders.exclusions_version
                     if orders.excluded is not None:
                         self._take_exclusions(orders.excluded)
                     self.changed.set()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._closed.wait(), self._settings.heartbeat_s)
+                await asyncio.wait_for(self._closed.wait(), self._beat_every_s)
+
+    async def guard(self, abort: Callable[[], None]) -> None:
+        """Abort what is under way when the lease is over, until closed: its sites may be others' now."""
+        while not self._closed.is_set():
+            if self._lease.is_over:
+                abort()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), LOOK_AT_LEASE_S)
 
     def close(self) -> None:
-        """Let `serve` and `beat` end."""
+        """Let `serve`, `beat` and `guard` end."""
         self._closed.set()
         self.ledger.full.set()
 
@@ -197,6 +216,11 @@ class Desk:
 
     # ------------------------------------------------------------------ in the thread
 
+    def _beat(self) -> tuple[float, Orders | Gone]:
+        """Return when a heartbeat was sent, and what was answered."""
+        sent_s = self._clock()
+        return sent_s, self._frontier.heartbeat(self._figures(), self._exclusions_version)
+
     def _hand_in(self, page: Page, held: Mapping[str, int], wanted: int) -> _Answer:
         """Sync what was stored, then complete, then claim: a completed page is on the disk."""
         self._store.sync()
@@ -216,11 +240,6 @@ class Desk:
         return _Answer(lost=lost, claimed=claimed)
 
     def _disk_is_low(self) -> bool:
-    def _beat(self) -> tuple[float, Orders | Gone]:
-        """Return when a heartbeat was sent, and what was answered."""
-        sent_s = self._clock()
-        return sent_s, self._frontier.heartbeat(self._figures(), self._exclusions_version)
-
         low = self._disk.look(free_space(self._folder))
         if low and not self.trouble:
             log.warning("The disk is nearly full: nothing new is started until there is room.")
@@ -241,6 +260,7 @@ class Desk:
     async def _join_anew(self) -> bool:
         """Someone declared this worker dead: nothing that it held is its own any more. Tell whether it is back."""
         log.warning("This worker was declared dead; it drops what it held and joins again.")
+        self._lease.lose()
         self._bench.clear()
         try:
             await self._in_thread(lambda: self._frontier.join(self._label))

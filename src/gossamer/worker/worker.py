@@ -101,6 +101,7 @@ class Worker:
             pace=manners.pace,
             name=name,
             clock=clock,
+            may_ask=desk.may_ask,
         )
         self._traps = TrapGuard(manners.traps)
         self._stopping = False
@@ -122,13 +123,13 @@ class Worker:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._desk.serve())
             group.create_task(self._desk.beat())
+            group.create_task(self._desk.guard(self._abort_turns))
             watch = group.create_task(self._figures.watch_loop())
             await self._start_turns()
             self._desk.stop_claiming()
             if self._turns:
                 await asyncio.wait(self._turns, timeout=self._manners.worker.stop_s)
-            for turn in self._turns:
-                turn.cancel()
+            self._abort_turns()
             await asyncio.gather(*self._turns, return_exceptions=True)
             self._desk.close()
             watch.cancel()
@@ -158,6 +159,10 @@ class Worker:
             return IDLE_S
         until_s = self._outage.until_probe(now_s) or self._bench.until_due(now_s)
         return IDLE_S if until_s is None else min(until_s, IDLE_S)
+
+    def _abort_turns(self) -> None:
+        for turn in self._turns:
+            turn.cancel()
 
     def _forget(self, turn: asyncio.Task[None]) -> None:
         self._turns.discard(turn)
@@ -233,13 +238,13 @@ class Worker:
                 self._give_up_or_retry(turn, url, answer, verdict)
                 return False
             state = site.hosts[url.host] = read.state
+            if rules_of(state).delay_clamped:
+                metrics.CLAMPED_DELAYS_TOTAL.inc()
             self._heed_delay(site)
             committed = self._desk.ledger.note_host(site.site, site.epoch, state, own_delay_s=site.own_delay_s)
             if site.own_delay_s > self._manners.pace.delay_s:
                 self._desk.ledger.full.set()  # a crash should not forget it
             if read.blocked:
-            if rules_of(state).delay_clamped:
-                metrics.CLAMPED_DELAYS_TOTAL.inc()
                 site.take_urls_of(url.host)  # they stay queued until the block ends
                 return False
             await committed  # the rules are kept before the page that they allow is asked for
@@ -272,11 +277,6 @@ class Worker:
         await self._store_page(turn, url, answer, parsed)
         return ""
 
-    async def _follow(self, turn: Turn, url: QueuedUrl, location: str) -> QueuedUrl | None:
-        """Settle a redirect; return its target if it is this turn's to fetch. It is queued in any case."""
-        target = normalise(location, url.url)
-        if not isinstance(target, str):
-            self._settle(turn, url, GivenUp(reason=Reason.BAD_REDIRECT))
     async def _store_page(self, turn: Turn, url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> None:
         """Settle a page: stored, or left out for a reason of its own."""
         if parsed.noindex:
@@ -294,6 +294,11 @@ class Worker:
         await self._hooks.page(row, answer)
         return self._settle(turn, url, Done(page=True))
 
+    async def _follow(self, turn: Turn, url: QueuedUrl, location: str) -> QueuedUrl | None:
+        """Settle a redirect; return its target if it is this turn's to fetch. It is queued in any case."""
+        target = normalise(location, url.url)
+        if not isinstance(target, str):
+            self._settle(turn, url, GivenUp(reason=Reason.BAD_REDIRECT))
             return None
         if url.hops >= MAX_CHAIN:
             self._settle(turn, url, GivenUp(reason=Reason.TOO_MANY_REDIRECTS))
@@ -316,11 +321,6 @@ class Worker:
             return None
         return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, url.kind)
 
-    def _end(self, turn: Turn) -> None:
-        """Let the next turn of the site wait as long as anyone asks for; give it back if nothing is left in hand."""
-        site = turn.site
-        due_s = self._clock()
-        if turn.ended_s is not None:
     async def _is_new(self, turn: Turn, named: Url) -> bool:
         """Tell whether a redirect's target is this turn's: not known yet, or left out for what now leads to it."""
         if not await self._desk.known(named.site, named.url_hash):
@@ -328,6 +328,11 @@ class Worker:
         turn.closes_circle = self._manners.keeping.canonical and await was_left_out(named, desk=self._desk)
         return turn.closes_circle
 
+    def _end(self, turn: Turn) -> None:
+        """Let the next turn of the site wait as long as anyone asks for; give it back if nothing is left in hand."""
+        site = turn.site
+        due_s = self._clock()
+        if turn.ended_s is not None:
             wait_s = turn_wait_s(
                 self._manners.pace,
                 delay_s=site.delay_s,

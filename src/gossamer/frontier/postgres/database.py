@@ -48,6 +48,10 @@ _SETTINGS = """
     SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') IN ('off', 'local')
 """
+# Unless the operator has set one.
+_STATEMENT_TIMEOUT = (
+    "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'"
+)
 
 
 class Database:
@@ -61,6 +65,7 @@ class Database:
         clock: Clock,
         server_clock: Callable[[], float] | None,  # Unix milliseconds; None: the server's own
         slow_s: float,
+        patience_s: float,  # with one statement, and with a network that swallows it: heartbeats wait behind it
     ) -> None:
         """Open the database, bring its schema up to date, and find the crawl or begin it."""
         self.worker = 0  # whose figures are kept; 0: those of nobody in particular
@@ -69,6 +74,7 @@ class Database:
         self._clock = clock
         self._server_clock = server_clock
         self._slow_s = slow_s
+        self._patience_ms = round(patience_s * 1000)
         self._connection: psycopg.Connection[Row] | None = None
         self._has_stage = False
         self._failures = 0  # to connect, in a row
@@ -95,12 +101,13 @@ class Database:
             connect_timeout=10,
             application_name="gossamer",
             keepalives_idle=10,
-            tcp_user_timeout=20_000,  # a network that swallows everything is noticed within the lease
+            tcp_user_timeout=self._patience_ms,  # a network that swallows everything is noticed within the lease
         )
         return connection
 
     def _ready(self, connection: psycopg.Connection[Row]) -> None:
         connection.execute(_SETTINGS.encode(), prepare=False)
+        connection.execute(_STATEMENT_TIMEOUT.encode(), (f"{self._patience_ms}ms",), prepare=False)
         self._has_stage = False
 
     def _connected(self) -> psycopg.Connection[Row]:

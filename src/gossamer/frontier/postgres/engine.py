@@ -52,6 +52,7 @@ RECENT_LINKS = 100_000  # about 12 MB per worker
 CLAIM_ROUNDS = 3  # with sites put in order in between
 LOOK_S = 1.0  # between two looks at whether others live
 LEASE_S = 60.0
+LEAST_PATIENCE_S = 2.0  # with a single statement, however short the lease
 
 
 class PostgresFrontier:
@@ -73,10 +74,17 @@ class PostgresFrontier:
         server_clock: Callable[[], float] | None = None,
     ) -> None:
         """Open a crawl in a database, creating or upgrading what is missing."""
-        self._database = Database(Address(address), crawl, clock=clock, server_clock=server_clock, slow_s=slow_s)
+        self._database = Database(
+            Address(address),
+            crawl,
+            clock=clock,
+            server_clock=server_clock,
+            slow_s=slow_s,
+            patience_s=max(LEAST_PATIENCE_S, lease_s / 3),
+        )
         self._crawl = self._database.crawl
         self._home = home
-        self._lease_s = lease_s
+        self.lease_s = lease_s
         self._clock = clock
         self._watch = Watch(lease_s)
         self._recent = RecentLinks(RECENT_LINKS)
@@ -109,11 +117,11 @@ class PostgresFrontier:
 
     def _silent_others(self) -> list[Silent]:
         """Look at workers of other homes until one shows life, or none did for a lease: those are returned."""
-        watch = Watch(self._lease_s)
+        watch = Watch(self.lease_s)
         others = self._others()
         watch.look(others, self._clock())
         while others:
-            time.sleep(min(LOOK_S, self._lease_s / 10))
+            time.sleep(min(LOOK_S, self.lease_s / 10))
             others = self._others()
             if watch.has_moved(others):
                 break
@@ -167,7 +175,7 @@ class PostgresFrontier:
 
         self._database.crawl_clock.forget()
         self._database.worker = self._database.run("join", work)
-        self._watch = Watch(self._lease_s)
+        self._watch = Watch(self.lease_s)
         return self._database.worker
 
     def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:

@@ -48,6 +48,8 @@ RECENT_LINKS = 100_000  # about 12 MB per worker
 class SqliteFrontier:
     """The frontier in one file."""
 
+    lease_s: float | None = None  # only the supervisor ends its workers
+
     def __init__(self, path: Path, *, clock: Clock = boot_seconds) -> None:
         """Open the frontier in this file, creating or upgrading it as needed."""
         self._database = Database(path, clock)

@@ -1,0 +1,44 @@
+"""Workers that cannot reach the database: they stop within their lease, keep what they hold, and go on."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from gossamer import simweb
+from gossamer.simweb import Behaviour, Planted, plain_web
+from tests.end_to_end.crawls import Crawl, wait_until
+from tests.frontier.postgres_server import new_database
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEASE_S = 4.0
+SLACK_S = 0.5  # for the lease to be looked at, and for what was already at the server
+
+
+def test_a_worker_that_cannot_renew_its_lease_starts_nothing_aborts_what_is_under_way_and_goes_on(
+    tmp_path: Path,
+) -> None:
+    hanging = Planted(host="hang.test", behaviour=Behaviour.HANG)
+    address = new_database()
+    with simweb.serve(plain_web(sites=8, pages=30, planted=(hanging,))) as server:
+        hang = f"http://hang.test:{server.port}/"
+        crawl = Crawl(server, tmp_path / "data", hang, delay_s=0.2, workers=1, frontier=address)
+        with crawl.start("--lease", str(LEASE_S)) as start:
+            wait_until(lambda: any(each.url == f"{hang}robots.txt" for each in server.log()), "its robots.txt")
+            crawl.wait_for_requests(server.answered() + 16)  # by now the hanging page is under way
+            with psycopg.connect(address) as blocking:
+                blocking.execute("LOCK TABLE gossamer.worker IN EXCLUSIVE MODE")  # all works but for heartbeats
+                locked = time.monotonic()
+                wait_until(lambda: any(each.url == hang for each in server.log()), "the hanging page to be aborted")
+                aborted = time.monotonic()
+            crawl.wait_for_requests(server.answered() + 8)
+            assert start.status is None
+            assert "declared dead" not in crawl.log
+        arrived = [each.arrived for each in server.log()]
+        assert LEASE_S / 2 < aborted - locked < LEASE_S + SLACK_S
+        assert not [at - locked for at in arrived if locked + LEASE_S / 2 + SLACK_S < at < aborted]
+        assert crawl.judge().early == ()
