@@ -107,6 +107,19 @@ def test_a_site_has_the_longer_delay_that_the_operator_gave_it(crawl: Crawl, ser
     assert min(gaps_s(server, "given.test")) >= 1
 
 
+def test_a_crash_at_the_first_request_does_not_forget_that_delay(tmp_path: Path) -> None:
+    with simweb.serve(plain_web(sites=1, pages=3)) as server:
+        crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S)
+        site = site_of(crawl.seeds[0])
+        with crawl.start("--site-delay", f"{site}=100") as start:
+            crawl.wait_for_requests(1)
+            start.kill_group()
+    with open_existing(crawl.folder) as frontier:
+        found = frontier.find_site(site)
+        assert found is not None
+        assert found.own_delay_s == 100
+
+
 def test_a_slow_site_is_given_more_than_the_delay(crawl: Crawl, server: Server) -> None:
     assert len(gaps_s(server, "slow.test")) == 2
     assert min(gaps_s(server, "slow.test")) >= 2 * DELAY_S  # ten times 0.1 s are more than that

@@ -79,11 +79,18 @@ def test_signals_are_kept_as_found() -> None:
         "<meta name=robots content='noai,\n noimageai'><meta name=TDM-Reservation content=1>"
         "<meta name=tdm-policy content=https://example.org/p.json><meta name=gossamer content=all>"
         "<meta name=googlebot content=noindex><meta name=viewport content=x>",
-        headers=("X-Robots-Tag: noai", "TDM-Reservation: 0", "Content-Usage: train-ai=n", "X-Robots-Tag: bot: none"),
+        headers=(
+            "X-Robots-Tag: noai",
+            "TDM-Reservation: 0",
+            "Content-Usage: train-ai=n",
+            "Content-Signal: ai-train=no",
+            "X-Robots-Tag: bot: none",
+        ),
     )
     assert page.signals.split("\n") == [
         "tdm-reservation=0",
         "content-usage=train-ai=n",
+        "content-signal=ai-train=no",
         "x-robots-tag=noai",
         "x-robots-tag=bot: none",
         "robots=noai, noimageai",
@@ -91,6 +98,55 @@ def test_signals_are_kept_as_found() -> None:
         "tdm-policy=https://example.org/p.json",
         "gossamer=all",
     ]
+
+
+@pytest.mark.parametrize(
+    ("header", "noai"),
+    [
+        ("X-Robots-Tag: noai", True),
+        ("X-Robots-Tag: noindex, NoAI", True),
+        ("X-Robots-Tag: gossamer: noai", True),
+        ("X-Robots-Tag: otherbot: noai", False),
+        ("X-Robots-Tag: noimageai", False),
+        ("X-Robots-Tag: noaide", False),
+        ("TDM-Reservation: 1", True),
+        ("TDM-Reservation: 0", False),
+        ("TDM-Policy: 1", False),
+        ("Content-Signal: search=yes, ai-train=no", True),
+        ("content-signal: AI-Input = No", True),
+        ("Content-Signal: ai-train=yes, search=no", False),
+        ("Content-Usage: train-ai=n", True),
+        ("Content-Usage: search=y,train-genai=n", True),
+        ("Content-Usage: train-ai=y", False),
+        ("Content-Usage: search=n", False),
+        ("Server: train-ai=n", False),
+    ],
+)
+def test_who_opts_out_of_artificial_intelligence_by_a_header_is_heard(header: str, noai: bool) -> None:
+    for content_type in ("text/html", "text/plain"):
+        assert read(LINK, content_type, headers=(header,)).noai is noai
+
+
+@pytest.mark.parametrize(
+    ("meta", "noai"),
+    [
+        ("<meta name=robots content=noai>", True),
+        ("<meta name=Gossamer content='index, noai'>", True),
+        ("<meta name=googlebot content=noai>", False),
+        ("<meta name=robots content=noimageai>", False),
+        ("<meta name=tdm-reservation content=' 1 '>", True),
+        ("<meta name=tdm-reservation content=0>", False),
+        ("<meta name=tdm-policy content=1>", False),
+        ("<meta name=robots content=none>", False),
+        ("", False),
+    ],
+)
+def test_who_opts_out_of_artificial_intelligence_in_the_page_is_heard(meta: str, noai: bool) -> None:
+    assert read(f"<head>{meta}</head>").noai is noai
+
+
+def test_an_image_that_opts_out_as_an_image_is_heard() -> None:
+    assert read("x", "image/png", headers=("X-Robots-Tag: noimageai",)).noai
 
 
 def test_a_page_without_signals_has_none() -> None:

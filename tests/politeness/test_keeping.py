@@ -1,0 +1,54 @@
+"""Which pages are kept, and what their host's robots.txt says about their use."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.politeness.keeping import is_deferred_to, other_canonical, robots_signals
+from gossamer.politeness.robots import parse_robots
+from gossamer.records import HostState, Reason, UrlState, UrlStatus
+
+URL = "https://www.example.org/a"
+
+
+def state_of(robots: str) -> HostState:
+    return HostState(host="https://www.example.org", rules=parse_robots(robots.encode(), "gossamer").to_text())
+
+
+def test_robots_signals_are_those_of_our_group_for_this_page() -> None:
+    robots = "User-agent: x\nContent-Signal: a=no\n\nUser-agent: gossamer\nDisallow: /z\nContent-Usage: /a train-ai=n\n"
+    assert robots_signals(state_of(robots), URL) == [("content-usage", "train-ai=n")]
+    assert robots_signals(state_of(robots), "https://www.example.org/b") == []
+    assert robots_signals(state_of(""), URL) == []
+    assert robots_signals(None, URL) == []
+
+
+@pytest.mark.parametrize(
+    ("canonical", "is_other"),
+    [
+        ("", False),
+        (URL, False),
+        ("https://www.example.org/b", True),
+        ("http://www.example.org/a", True),
+        ("https://example.org/a", True),  # another host, but the same site
+        ("https://example.com/a", False),
+    ],
+)
+def test_only_another_page_of_the_same_site_stands_for_a_page(canonical: str, is_other: bool) -> None:
+    found = other_canonical(canonical, URL)
+    assert (found is not None) is is_other
+    assert found is None or found.url == canonical
+
+
+@pytest.mark.parametrize(
+    ("state", "deferred"),
+    [
+        (None, True),
+        (UrlState(status=UrlStatus.QUEUED, depth=1), True),
+        (UrlState(status=UrlStatus.DONE, depth=1), True),
+        (UrlState(status=UrlStatus.GIVEN_UP, depth=1, reason=Reason.NOT_CANONICAL), False),
+        (UrlState(status=UrlStatus.GIVEN_UP, depth=1, reason=Reason.HTTP_ERROR), False),
+    ],
+)
+def test_a_page_is_left_out_only_for_one_that_can_still_be_had_or_was(state: UrlState | None, deferred: bool) -> None:
+    assert is_deferred_to(state) is deferred
