@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gossamer
 from gossamer import simweb
 from gossamer.crawl.engines import open_existing
+from gossamer.metrics import snapshot
+from gossamer.politeness.robots import MAX_DELAY_S
 from gossamer.records import Reason
 from gossamer.simweb import plain_web
 from gossamer.simweb.spec import Planted, PlantedRobots
 from gossamer.store.reading import last_pages
 from gossamer.urls import identify, site_of
+from tests.api.conftest import terms_for
 from tests.end_to_end.crawls import Crawl
 
 if TYPE_CHECKING:
@@ -151,6 +155,20 @@ def test_a_page_that_names_another_is_left_out_and_no_circle_loses_all(crawl: Cr
     assert len(rows & {"/left", "/right"}) == 1
     assert len(rows & {"/one", "/two", "/three"}) == 1
     assert reasons(crawl, "canon.test", "/a?x=1") == {Reason.NOT_CANONICAL}
+
+
+def test_a_delay_that_is_not_believed_is_counted(tmp_path: Path) -> None:
+    robots = PlantedRobots(host="absurd.test", crawl_delay_s=99_999)
+    web = plain_web(sites=1, pages=1, planted=(page("absurd.test", "/"),), planted_robots=(robots,))
+    with simweb.serve(web) as server:
+        before = snapshot()["gossamer_clamped_delays_total"]
+        with gossamer.Crawl([f"http://absurd.test:{server.port}/"], **terms_for(server, tmp_path / "data")) as crawl:
+            assert [page.title for page in crawl] == ["/"]
+    assert snapshot()["gossamer_clamped_delays_total"] == before + 1
+    with open_existing(tmp_path / "data") as frontier:
+        found = frontier.find_site("absurd.test")
+        assert found is not None
+        assert found.own_delay_s == MAX_DELAY_S
 
 
 def reasons(crawl: Crawl, host: str, *paths: str) -> set[Reason | None]:
