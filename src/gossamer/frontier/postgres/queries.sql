@@ -247,10 +247,11 @@ SELECT p.site_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NU
 FROM counted p WHERE p.untidy
 
 -- name: lock_idle
--- FOR UPDATE: whatever is found in the queue after this stays true until we commit, see hold_awake.
+-- FOR UPDATE: whatever is found in the queue after this stays true until we commit, see hold_awake. What is busy is
+-- left as it is, see lock_to_rest: a later claim finds it again.
 SELECT site_id FROM site
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[]) AND owner IS NULL AND has_work
-ORDER BY site_id FOR UPDATE
+ORDER BY site_id FOR UPDATE SKIP LOCKED
 
 -- name: wake_deferred
 -- Retries and formerly blocked URLs whose time has come rejoin the order; a bounded number at a time.
@@ -331,11 +332,12 @@ SELECT d.site_id, (SELECT q.not_before FROM queue q
 FROM unnest(%(sites)s::int8[]) AS d (site_id)
 
 -- name: lock_to_rest
--- For sites whose queue looked empty or deferred. FOR UPDATE waits for those who are adding, see hold_awake; the queue
--- is looked at again in the next statement, whose snapshot has what they added.
-SELECT 1 FROM site
+-- For sites whose queue looked empty or deferred. FOR UPDATE keeps those out who would add, see hold_awake; the queue
+-- is looked at again in the next statement, whose snapshot has what they added before. SKIP LOCKED: who brings links
+-- holds other sites awake and must not wait, or two that link to each other's sites would wait for each other.
+SELECT site_id FROM site
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[]) AND owner = %(owner)s
-ORDER BY site_id FOR UPDATE
+ORDER BY site_id FOR UPDATE SKIP LOCKED
 
 -- name: release
 -- Fenced by owner and epoch: a late or repeated release frees nobody else's site.

@@ -1,6 +1,7 @@
 """Giving sites back, and putting them to rest, inside a transaction.
 
-A site is put to rest only under FOR UPDATE, after a second look at its queue: see hold_awake in queries.sql.
+A site is put to rest only under FOR UPDATE, after a second look at its queue: see hold_awake in queries.sql. One that
+is busy, because somebody adds to it, is not waited for: it stays awake, and a claim that finds it empty puts it to rest.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ def release_sites(tx: Transaction, owner: int, leaving: Collection[Leaving]) -> 
     first = first_queued(tx, sites)
     resting = [key for key, site in sites.items() if (at := first[key]) is None or at > site.paced_ms]
     if resting:
-        values = [{"shard": shard, "sites": ids, "owner": owner} for shard, ids in by_shard(resting).items()]
-        tx.each("lock_to_rest", values)
-        first.update(first_queued(tx, resting))
+        locked = _lock_to_rest(tx, owner, resting)
+        first.update(dict.fromkeys(resting, 0))
+        first.update(first_queued(tx, locked))
     shards: defaultdict[int, list[Leaving]] = defaultdict(list)
     for key in sorted(sites):
         shards[key.shard].append(sites[key])
@@ -83,6 +84,14 @@ def release_sites(tx: Transaction, owner: int, leaving: Collection[Leaving]) -> 
     tx.counts[owner]["in_hand"] -= sum(site.in_hand for site in freed)
     tx.mine["with_work"] -= sum(first[site.key] is None for site in freed)
     return len(freed)
+
+
+def _lock_to_rest(tx: Transaction, owner: int, keys: Iterable[SiteKey]) -> list[SiteKey]:
+    """Lock those of these sites that nobody is adding to."""
+    shards = by_shard(keys)
+    values = [{"shard": shard, "sites": sites, "owner": owner} for shard, sites in shards.items()]
+    answers = tx.each("lock_to_rest", values)
+    return [SiteKey(shard, row.site_id) for shard, rows in zip(shards, answers, strict=True) for row in rows]
 
 
 def first_queued(tx: Transaction, keys: Iterable[SiteKey]) -> dict[SiteKey, int | None]:
