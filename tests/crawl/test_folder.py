@@ -6,10 +6,12 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from gossamer.crawl import folder as folders
 from gossamer.crawl.folder import gather_settings, open_log, read_settings, rotate_log, write_settings
+from gossamer.inspect.delays import read_delays
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +25,7 @@ def test_settings_read_back_are_the_settings_written(tmp_path: Path) -> None:
     settings = gather_settings(None, environment={"GOSSAMER_SCOPE": "web"}, flags=FLAGS)
     write_settings(tmp_path, settings)
     assert read_settings(tmp_path) == settings
-    assert [path.name for path in tmp_path.iterdir()] == ["crawl.toml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["crawl.toml", "delays.tsv"]
 
 
 def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None:
@@ -86,3 +88,13 @@ def test_a_start_that_was_cut_off_early_can_be_repeated(tmp_path: Path) -> None:
     (tmp_path / "data" / "lock").touch()
     folders.make_folder(tmp_path / "data")
     assert not folders.holds_crawl(tmp_path / "data")
+
+
+def test_a_change_of_the_delay_is_written_down_with_its_time(tmp_path: Path) -> None:
+    for delay in (70, 70, 5, 5, 70):
+        settings = gather_settings(None, environment={}, flags={"delay": delay})
+        write_settings(tmp_path, settings)
+    delays = read_delays(tmp_path)
+    assert [delay_s for _, delay_s in delays] == [70.0, 5.0, 70.0]
+    assert [since for since, _ in delays] == sorted(since for since, _ in delays)
+    assert abs(delays[-1][0] - time.time()) < 60

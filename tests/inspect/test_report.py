@@ -251,7 +251,7 @@ def test_a_mistake_is_one_sentence(crawled: Path, tmp_path: Path, capsys: pytest
     assert run(["report", "--data-dir", str(tmp_path / "nowhere")]) == 2
     assert capsys.readouterr().err.startswith("gossamer: No crawl in ")
     assert run(["report", "--data-dir", str(crawled), "--output", str(tmp_path / "no" / "such" / "r.html")]) == 2
-    assert "cannot be written (No such file or directory): name another with --output." in capsys.readouterr().err
+    assert "cannot be written (No such file or directory): name another file." in capsys.readouterr().err
     next((crawled / "requests").iterdir()).write_bytes(b"damaged")
     assert run(["report", "--data-dir", str(crawled)]) == 2
     assert "gossamer verify tells" in capsys.readouterr().err

@@ -6,6 +6,8 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gossamer.cli import run
@@ -20,6 +22,8 @@ from tests.inspect.crawls import Crawl, html_answer, page_row
 if TYPE_CHECKING:
     from pathlib import Path
 
+NOT_JUDGED = "requests were not judged: this crawl did not write down its delays"
+
 
 def problems(folder: Path) -> list[str]:
     with SqliteFrontier(folder / "frontier.sqlite") as frontier:
@@ -28,7 +32,7 @@ def problems(folder: Path) -> list[str]:
 
 def notes(folder: Path) -> list[str]:
     with SqliteFrontier(folder / "frontier.sqlite") as frontier:
-        return [note for checked in verify(frontier, folder) for note in checked.notes]
+        return [note for checked in verify(frontier, folder) if checked.name != "conduct" for note in checked.notes]
 
 
 def change(folder: Path, statement: str) -> None:
@@ -55,12 +59,14 @@ def test_a_sound_crawl_has_no_problems(folder: Path, capsys: pytest.CaptureFixtu
     }  # fmt: skip
     assert answer["checks"]["pages"]["counts"] == {"done_pages": 9, "urls": 9, "rows": 9}
     assert answer["checks"]["files"]["counts"] == {"pages": 9, "requests": 15, "records": 9}
-    assert all(checked["notes"] == [] for checked in answer["checks"].values())
+    assert [checked["notes"] for checked in answer["checks"].values()] == [[], [], [], [NOT_JUDGED]]
     assert run(["verify", "--data-dir", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "frontier  ok: 15 URLs of 3 sites: 0 queued, 12 done, 3 given up",
         "pages     ok: 9 pages done; 9 URLs stored, in 9 rows",
         "files     ok: 9 rows of pages, 15 of requests, 9 archived answers",
+        "conduct   ok: nothing could be counted",
+        f"          note: {NOT_JUDGED}",
         "No problems.",
     ]
 
@@ -208,7 +214,7 @@ def test_a_frontier_that_cannot_be_read_is_a_problem_and_files_are_checked_all_t
             connection.execute("DROP TABLE queue")
         connection.close()
         checks = list(verify(frontier, folder))
-    assert [len(checked.problems) for checked in checks] == [1, 1, 0]
+    assert [len(checked.problems) for checked in checks] == [1, 1, 0, 0]
     assert checks[0].problems[0].startswith("the frontier cannot be read: ")
     assert checks[2].counts["pages"] == 9
 
@@ -223,3 +229,13 @@ def test_rows_without_an_archive_record_are_fine_if_the_crawl_keeps_none(
     (tmp_path / "crawl.toml").write_text(settings)
     assert len(problems(tmp_path)) == found
     assert len(notes(tmp_path)) == 1 - found
+
+
+def test_a_row_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    with Crawl(tmp_path) as crawl:
+        crawl.add("https://a.test/1", "https://a.test/2")
+        crawl.run()
+    part = only(tmp_path, "pages/*.parquet")
+    rows = pq.read_table(part)
+    pq.write_table(pa.concat_tables([rows, rows.slice(0, 1)]), part)
+    assert "https://a.test/1 has the same row in pages more than once" in problems(tmp_path)

@@ -53,7 +53,7 @@ def command(folder: Path, output: Path | None) -> None:
         is_running=find_running(folder) is not None,
     )
     file = output if output is not None else folder / FILE_NAME
-    _write(file, render(about, gather([folder], delay_s=about.delay_s)))
+    write_whole(file, render(about, gather([folder], delay_s=about.delay_s)))
     click.echo(f"The report is {file} ({file.stat().st_size / 1000:,.0f} kB): open it in a browser.")
 
 
@@ -70,7 +70,7 @@ def _what_matters(settings: Settings) -> list[tuple[str, str]]:
     ]
 
 
-def _write(file: Path, text: str) -> None:
+def write_whole(file: Path, text: str) -> None:
     """Write a file so that whoever looks finds the old one or the new one, whole."""
     new = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     try:
@@ -78,4 +78,4 @@ def _write(file: Path, text: str) -> None:
         new.replace(file)
     except OSError as error:
         new.unlink(missing_ok=True)
-        raise GossamerError(f"{file} cannot be written ({error.strerror}): name another with --output.") from None
+        raise GossamerError(f"{file} cannot be written ({error.strerror}): name another file.") from None

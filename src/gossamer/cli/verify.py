@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import time
+from pathlib import Path
 
 import click
 
 from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.report import write_whole
 from gossamer.cli.wording import plain
 from gossamer.crawl.engines import open_existing
+from gossamer.crawl.folder import SETTINGS_FILE, read_settings
+from gossamer.errors import GossamerError
 from gossamer.inspect.verify import Check, verify
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROBLEMS = 1  # exit status
 
@@ -21,23 +22,37 @@ _SUMMARIES = {
     "frontier": "{known:,} URLs of {sites:,} sites: {queued:,} queued, {done:,} done, {given_up:,} given up",
     "pages": "{done_pages:,} pages done; {urls:,} URLs stored, in {rows:,} rows",
     "files": "{pages:,} rows of pages, {requests:,} of requests, {records:,} archived answers",
+    "conduct": "{turns:,} turns of {sites:,} sites, {violations:,} of them against the rules",
 }
 
 
 @click.command("verify")
 @data_dir_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(folder: Path, as_json: bool) -> None:
+@click.option(
+    "--report", "report", metavar="[FILE]", is_flag=False, flag_value="-",
+    help="Instead, write a report in Markdown on how sites were treated, for their owners.",
+)  # fmt: skip
+@click.option("--site", metavar="SITE", help="Report on this site only.")
+def command(folder: Path, as_json: bool, report: str | None, site: str | None) -> None:
     """Check that nothing is lost and nothing is torn.
 
     Every accepted URL is queued, in hand, done, or given up with a reason; every page that is done has its row, and
-    every row its intact archive record; no file is damaged. Works while a crawl goes on. The exit status is 0 if all
-    is well, 1 if there are problems, 2 if the check could not be made.
+    every row its intact archive record; no file is damaged; no site was asked too early, or for what its robots.txt
+    does not allow. Works while a crawl goes on. The exit status is 0 if all is well, 1 if there are problems, 2 if the
+    check could not be made.
 
     \b
-    Example:
+    Examples:
       gossamer verify --data-dir crawl-data
+      gossamer verify --report conduct.md
+      gossamer verify --site example.org --report
     """
+    if site is not None and report is None:
+        raise GossamerError("--site belongs to --report: gossamer verify --site example.org --report.")
+    if report is not None:
+        _report(folder, report, site)
+        return
     checks: list[Check] = []
     with open_existing(folder) as frontier:
         for checked in verify(frontier, folder):
@@ -55,8 +70,26 @@ def command(folder: Path, as_json: bool) -> None:
         raise click.exceptions.Exit(PROBLEMS)
 
 
+def _report(folder: Path, file: str, site: str | None) -> None:
+    from gossamer.inspect.conduct_report import write_conduct_report
+
+    settings = folder / SETTINGS_FILE
+    user_agent = read_settings(folder).crawl.user_agent if settings.exists() else "Gossamer"
+    with open_existing(folder) as frontier:
+        text, violations = write_conduct_report(
+            frontier, folder, user_agent=user_agent, now_at=time.time(), site=site and site.lower()
+        )
+    if file == "-":
+        click.echo(text, nl=False)
+    else:
+        write_whole(Path(file), text)
+        click.echo(f"The report is {file}: {violations:,} violations.")
+    if violations:
+        raise click.exceptions.Exit(PROBLEMS)
+
+
 def _summary(checked: Check) -> str:
-    counted = _SUMMARIES[checked.name].format(**checked.counts) if checked.counts else "could not be counted"
+    counted = _SUMMARIES[checked.name].format(**checked.counts) if checked.counts else "nothing could be counted"
     verdict = f"{len(checked.problems)} PROBLEMS" if checked.problems else "ok"
     notes = "".join(f"\n{'':<9} note: {note}" for note in checked.notes)
     return f"{checked.name:<9} {verdict}: {counted}{notes}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import time
 from contextlib import contextmanager
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.config import as_toml, gather
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.errors import GossamerError
+from gossamer.inspect.delays import DELAYS_FILE, read_delays
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
@@ -70,6 +72,15 @@ def write_settings(folder: Path, settings: Settings) -> None:
         file.flush()
         os.fsync(file.fileno())
     new.replace(folder / SETTINGS_FILE)
+    _note_delay(folder, settings.pace.delay_s)
+
+
+def _note_delay(folder: Path, delay_s: float) -> None:
+    """Write down from when on which delay holds, so that `verify` can judge every gap by the delay of its time."""
+    before = read_delays(folder)
+    if not before or before[-1][1] != delay_s:
+        with (folder / DELAYS_FILE).open("a", encoding="utf-8") as file:
+            file.write(f"{time.time():.3f}\t{delay_s!r}\n")
 
 
 def read_settings(folder: Path) -> Settings:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
+from gossamer.inspect.conduct import judge_conduct
 from gossamer.records import RequestKind
 from gossamer.store.checking import Flaw, check
 from gossamer.store.reading import sources
@@ -32,6 +34,7 @@ MAX_NAMED = 100  # problems of one kind that are named; the rest is counted
 
 _HASH = pa.binary(16)
 _STEP_ROWS = 50_000
+_ROW = ["url_hash", "fetched_at", "warc_file", "warc_offset"]  # tells a row from any other
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,11 +50,12 @@ class Check:
 def verify(frontier: Frontier, folder: Path) -> Iterator[Check]:
     """Check a crawl, one thing after the other.
 
-    Needs about 100 bytes of memory for each settled URL and each stored page; archives are read one by one.
+    Needs about 100 bytes of memory for each settled URL and 200 for each stored page; archives are read one by one.
     """
     yield _check_frontier(frontier)
     yield _check_pages(frontier, folder)
     yield _check_files(folder)
+    yield _check_conduct(folder)
 
 
 # ---------------------------------------------------------------------- the frontier
@@ -111,15 +115,29 @@ def _check_pages(frontier: Frontier, folder: Path) -> Check:
 
 def _read_hashes(folder: Path, checked: Check) -> pa.ChunkedArray:
     """Return the hash of every row of `pages`; count those that name no archive record."""
-    chunks, unarchived = [], 0
-    for batch in _readable(folder, PAGES, ["url_hash", "warc_file"]):
-        chunks.append(batch["url_hash"])
+    batches, unarchived = [], 0
+    for batch in _readable(folder, PAGES, _ROW):
+        batches.append(batch)
         unarchived += pc.sum(pc.equal(batch["warc_file"], "")).as_py() or 0
     if unarchived and keeps_archives(folder):
         checked.problems.append(f"{unarchived} rows name no archive record, and crawl.toml does not say warc = false")
     elif unarchived:
         checked.notes.append(f"{unarchived} rows have no archive record, as crawl.toml says (warc = false)")
-    return pa.chunked_array(chunks, _HASH)
+    if batches:
+        checked.problems += _name_repeated(folder, pa.Table.from_batches(batches))
+    return pa.chunked_array([batch["url_hash"] for batch in batches], _HASH)
+
+
+def _name_repeated(folder: Path, rows: pa.Table) -> Iterator[str]:
+    """Name pages of which the same row is there twice: one fetched again has another time."""
+    counted = rows.group_by(_ROW).aggregate([([], "count_all")])
+    repeated = counted.filter(pc.greater(counted["count_all"], 1))["url_hash"]
+    seen: set[str] = set()
+    for batch in _readable(folder, PAGES, ["url_hash", "url"]) if len(repeated) else ():
+        for url in batch.filter(pc.is_in(batch["url_hash"], value_set=repeated))["url"].to_pylist():
+            if url not in seen and len(seen) < MAX_NAMED:
+                seen.add(url)
+                yield f"{url} has the same row in pages more than once"
 
 
 def _sort_out(frontier: Frontier, rows: pa.ChunkedArray) -> _Hashes:
@@ -226,6 +244,27 @@ def _check_files(folder: Path) -> Check:
 
 def _words(flaw: Flaw) -> str:
     return flaw.value.replace("_", " ")
+
+
+# ---------------------------------------------------------------------- conduct
+
+
+def _check_conduct(folder: Path) -> Check:
+    """No site was asked too early, nor for anything that its robots.txt does not allow."""
+    checked = Check(name="conduct")
+    try:
+        found = judge_conduct(folder, at_most=MAX_NAMED)
+    except GossamerError as error:
+        checked.notes.append(f"requests could not be judged: {error}")
+        return checked
+    if found is None:
+        checked.notes.append("requests were not judged: this crawl did not write down its delays")
+        return checked
+    checked.counts |= {"sites": found.sites, "turns": found.turns, "violations": found.violations}
+    checked.problems += [f"{one.url} {one.sentence}" for one in found.named]
+    if found.violations > MAX_NAMED:
+        checked.problems.append(f"{found.violations - MAX_NAMED} more requests like these")
+    return checked
 
 
 def keeps_archives(folder: Path) -> bool:

@@ -1,0 +1,224 @@
+"""How sites were treated, as the log of requests tells: how often asked, how long left alone, and every violation.
+
+Times are those of the crawl's own wall clock, which is not what the gaps were kept by: a clock that was set back may
+look like a violation. What a server asked for by Retry-After is not in the log.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from gossamer.inspect.database import open_tables
+from gossamer.inspect.delays import read_delays
+from gossamer.inspect.views import quoted
+from gossamer.politeness.hosts import MAX_CACHE_S
+from gossamer.politeness.pace import PaceSettings
+from gossamer.store.reading import sources
+from gossamer.store.schemas import REQUESTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gossamer.inspect.database import Database
+
+SLACK_S: Final = 0.005  # between two clocks
+ROBOTS_SLACK_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A request that should not have been made, or not then."""
+
+    site: str
+    url: str
+    began_at: float  # Unix seconds
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteConduct:
+    """How one site was treated."""
+
+    site: str
+    requests: int
+    pages: int  # requests for pages
+    robots: int  # requests for robots.txt
+    turns: int
+    min_gap_s: float | None  # between two turns; None: it had one
+    settled_gap_s: float | None  # the same since its robots.txt was last asked for: a Crawl-delay was known by then
+    first_at: float
+    last_at: float
+    failed: int  # no answer, or a status of 400 and above; that there is no robots.txt is no failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conduct:
+    """How all sites were treated."""
+
+    delay_s: float  # of late
+    sites: int
+    requests: int
+    turns: int
+    min_gap_s: float | None
+    violations: int
+    named: tuple[Violation, ...]  # the first of them
+
+
+def judge_conduct(folder: Path, *, at_most: int, site: str | None = None) -> Conduct | None:
+    """Return how sites, or one, were treated; None if the crawl did not write down its delays."""
+    delays = read_delays(folder)
+    if not delays:
+        return None
+    if not sources(folder, REQUESTS):
+        return Conduct(delay_s=delays[-1][1], sites=0, requests=0, turns=0, min_gap_s=None, violations=0, named=())
+    with _judged(folder, delays) as ask:
+        (total,) = ask(_TOTAL.format(where=_where(site)))
+        named = ask(_NAMED.format(where=_where(site), at_most=at_most))
+    return Conduct(
+        delay_s=delays[-1][1],
+        **total,
+        named=tuple(
+            Violation(
+                site=row["site"],
+                url=row["url"],
+                began_at=row["began_at"],
+                sentence=_SENTENCES[row["what"]].format(**row),
+            )
+            for row in named
+        ),
+    )
+
+
+def conduct_of_sites(folder: Path, *, at_most: int, site: str | None = None) -> list[SiteConduct]:
+    """Return how each site was treated, those with the most requests first."""
+    if not sources(folder, REQUESTS):
+        return []
+    with _judged(folder, read_delays(folder) or [(0.0, 0.0)]) as ask:
+        rows = ask(_SITES.format(where=_where(site), at_most=at_most))
+    return [SiteConduct(**row) for row in rows]
+
+
+class _Asker:
+    """Asks about requests, each with what is wrong with it (`what`) and whether it begins a turn."""
+
+    def __init__(self, tables: Database, judged: str) -> None:
+        self._tables = tables
+        self._judged = judged
+
+    def __call__(self, query: str) -> list[dict[str, Any]]:
+        with self._tables.read(f"{self._judged} {query}") as reader:
+            rows: list[dict[str, Any]] = reader.read_all().to_pylist()
+        return rows
+
+
+@contextmanager
+def _judged(folder: Path, delays: list[tuple[float, float]]) -> Iterator[_Asker]:
+    settings = _settings(folder)
+    judged = _JUDGED.format(
+        before=_delay_at("over_before_us", delays),
+        then=_delay_at("began_us", delays),
+        slack_s=SLACK_S,
+        step_s=settings.get("step_gap", PaceSettings().step_gap_s),
+        robots_us=int((MAX_CACHE_S + ROBOTS_SLACK_S) * 1e6),
+        # With several machines, another one may have asked for it.
+        alone="false" if settings.get("frontier") else "true",
+    )
+    with open_tables([folder], "requests pages") as tables:
+        yield _Asker(tables, judged)
+
+
+def _where(site: str | None) -> str:
+    return f"site = {quoted(site)}" if site else "true"
+
+
+def _delay_at(column: str, delays: list[tuple[float, float]]) -> str:
+    """Return SQL for the delay that held at a time; before the first one was written down, that one."""
+    cases = " ".join(
+        f"when {column} < {round(until_at * 1e6)} then {delay_s!r}" for (_, delay_s), (until_at, _) in pairwise(delays)
+    )
+    last_s = delays[-1][1]
+    return f"(case {cases} else {last_s!r} end)" if cases else repr(last_s)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads((folder / "crawl.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+_TOTAL: Final = """
+select count(*) as requests, count(distinct site) as sites, count(*) filter (not continues) as turns,
+    min(gap_s) filter (not continues) as min_gap_s, count(*) filter (what <> '') as violations
+from judged where {where}
+"""
+_NAMED: Final = """
+select site, url, began_us / 1e6 as began_at, what, gap_s, needed_s
+from judged where {where} and what <> '' order by began_us limit {at_most}
+"""
+_SITES: Final = """
+select site, count(*) as requests, count(*) filter (kind <> 'robots') as pages,
+    count(*) filter (kind = 'robots') as robots, count(*) filter (not continues) as turns,
+    min(gap_s) filter (not continues) as min_gap_s,
+    min(gap_s) filter (not continues and over_before_us > last_robots_us) as settled_gap_s,
+    min(began_us) / 1e6 as first_at, max(began_us) / 1e6 as last_at,
+    count(*) filter (reason <> '' or status >= (case kind when 'robots' then 500 else 400 end)) as failed
+from judged where {where} group by site order by requests desc, site limit {at_most}
+"""
+_SENTENCES: Final = {
+    "repeated": "stands in the log twice",
+    "disallowed": "was asked for without leave of robots.txt",
+    "unasked": "was asked for though the robots.txt of its host had not been asked for within a day",
+    "early": "began a turn {gap_s:.3f} s after the one before had ended, instead of {needed_s:g} s",
+    "step": "came {gap_s:.3f} s after the request before it in the same turn",
+}
+
+# A turn begins after a page that led nowhere else: robots.txt that could be had and redirects come before the page that
+# they are for. A page that was answered well and is not stored may have been a redirect in disguise.
+_JUDGED: Final = """
+with named as (
+    select *, regexp_extract(url, '^[a-z]+://[^/]+') as host, epoch_us(started_at) as began_us,
+        epoch_us(ended_at) as over_us
+    from requests
+),
+asked as (
+    select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
+        lag(reason) over turn as reason_before, lag(url_hash) over turn as hash_before,
+        lag(began_us) over turn as began_before_us, lag(worker) over turn as worker_before,
+        max(over_us) over (turn rows between unbounded preceding and 1 preceding) as over_before_us,
+        max(case kind when 'robots' then began_us end) over (
+            partition by host order by began_us, over_us rows between unbounded preceding and 1 preceding
+        ) as robots_us,
+        max(case kind when 'robots' then over_us end) over (partition by site) as last_robots_us
+    from named window turn as (partition by site order by began_us, over_us)
+),
+timed as (
+    select *, (began_us - over_before_us) / 1e6 as gap_s, least({before}, {then})::double as needed_s,
+        coalesce(
+            case
+                when kind_before = 'robots' then reason_before = '' and status_before <> 429 and status_before < 500
+                when status_before between 300 and 399 then true
+                else status_before between 200 and 299 and hash_before not in (select url_hash from pages)
+            end, false
+        ) as continues
+    from asked
+),
+judged as (
+    select *,
+        case
+            when hash_before = url_hash and began_before_us = began_us and worker_before = worker then 'repeated'
+            when kind = 'page' and robots <> 'allowed' then 'disallowed'
+            when kind = 'page' and {alone} and (robots_us is null or began_us - robots_us > {robots_us}) then 'unasked'
+            when over_before_us is null then ''
+            when continues and gap_s + {slack_s} < least({step_s}, needed_s) then 'step'
+            when not continues and gap_s + {slack_s} < needed_s then 'early'
+            else ''
+        end as what
+    from timed
+)
+"""

@@ -1,0 +1,215 @@
+"""How sites were treated is read from the log of requests: what was forged is found, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from gossamer.cli import run
+from gossamer.frontier.sqlite import SqliteFrontier
+from gossamer.inspect.conduct import conduct_of_sites, judge_conduct
+from gossamer.inspect.verify import verify
+from gossamer.records import Batch, GivenUp, HostState, Reason, Release, RequestRow, Visit
+from gossamer.store.warc import encode_exchange
+from gossamer.urls import hash_url, site_of
+from tests.inspect.crawls import BEGAN_AT, Crawl, html_answer, page_row
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+DELAY_S = 10.0
+
+
+class Asked(NamedTuple):
+    """A request of half a second."""
+
+    at: float  # seconds since the crawl began
+    url: str
+    status: int = 200
+    kind: str = "page"
+    robots: str = "allowed"
+    reason: str = ""
+
+
+def robots(at: float, host: str = "https://a.test", status: int = 404) -> Asked:
+    return Asked(at, f"{host}/robots.txt", status, "robots", "unchecked")
+
+
+def log(folder: Path, asked: Sequence[Asked], *, delays: str = f"0\t{DELAY_S}\n") -> Path:
+    """A crawl that has made these requests; what was answered well is stored, but for redirects in disguise."""
+    with Crawl(folder) as crawl:
+        for number, (at, url, status, kind, decision, reason) in enumerate(asked):
+            began = BEGAN_AT + at
+            crawl.store.keep_request(
+                RequestRow(
+                    hash_url(url), url, site_of(url), kind, began, began + 0.5, status, reason, 9, "192.0.2.7",
+                    decision, 1, "w1",
+                )
+            )  # fmt: skip
+            if kind == "page" and status == 200 and "refresh" not in url:
+                answer = html_answer(url, number)
+                encoded = encode_exchange(answer)
+                row = page_row(answer, encoded.payload_digest)
+                crawl.store.keep_page(row, encoded.archive, encoded.response_offset)
+    (folder / "delays.tsv").write_text(delays)
+    return folder
+
+
+def violations(folder: Path) -> list[str]:
+    found = judge_conduct(folder, at_most=100)
+    assert found is not None
+    assert found.violations == len(found.named)
+    return [f"{one.url} {one.sentence}" for one in found.named]
+
+
+GOOD = [
+    robots(0),
+    Asked(1.5, "https://a.test/1"),
+    Asked(12, "https://a.test/moved", 301),
+    Asked(13.5, "https://a.test/target"),
+    Asked(24, "https://a.test/refresh"),
+    Asked(25.5, "https://a.test/2"),
+    robots(24, "https://b.test"),
+    Asked(25.5, "https://b.test/"),
+    Asked(36, "https://a.test/away", 302),
+    robots(37.5, "https://www.a.test"),
+    Asked(39, "https://www.a.test/"),
+    Asked(49.5, "https://a.test/gone", 404),
+    Asked(60, "https://a.test/slow", 0, reason="timeout"),
+]
+
+
+def test_a_polite_crawl_has_no_violations(tmp_path: Path) -> None:
+    folder = log(tmp_path, GOOD)
+    assert violations(folder) == []
+    found = judge_conduct(folder, at_most=100)
+    assert found is not None
+    assert (found.sites, found.requests, found.turns, found.min_gap_s) == (2, 13, 7, 10.0)
+    a, b = conduct_of_sites(folder, at_most=10)
+    assert (a.site, a.requests, a.pages, a.robots, a.turns, a.min_gap_s, a.failed) == ("a.test", 11, 9, 2, 6, 10.0, 2)
+    assert (b.site, b.turns, b.min_gap_s) == ("b.test", 1, None)
+    assert conduct_of_sites(folder, at_most=10, site="b.test") == [b]
+
+
+@pytest.mark.parametrize(
+    ("forged", "sentence"),
+    [
+        (
+            Asked(69, "https://a.test/early"),
+            "/early began a turn 8.500 s after the one before had ended, instead of 10 s",
+        ),
+        (
+            Asked(60.2, "https://a.test/both"),
+            "/both began a turn -0.300 s after the one before had ended, instead of 10 s",
+        ),
+        (Asked(12.7, "https://a.test/hop", 301), "/hop came 0.200 s after the request before it in the same turn"),
+        (
+            Asked(70.5, "https://c.test/"),
+            "c.test/ was asked for though the robots.txt of its host had not been asked for",
+        ),
+        (
+            Asked(86_470, "https://a.test/old"),
+            "/old was asked for though the robots.txt of its host had not been asked",
+        ),
+        (Asked(80, "https://a.test/x", robots="unchecked"), "/x was asked for without leave of robots.txt"),
+        (GOOD[-1], "/slow stands in the log twice"),
+    ],
+)
+def test_a_forged_request_is_found(tmp_path: Path, forged: Asked, sentence: str) -> None:
+    found = violations(log(tmp_path, [*GOOD, forged]))
+    assert any(sentence in one for one in found), found
+    with SqliteFrontier(tmp_path / "frontier.sqlite") as frontier:
+        (conduct,) = (checked for checked in verify(frontier, tmp_path) if checked.name == "conduct")
+    assert any(sentence in problem for problem in conduct.problems)
+
+
+def test_a_turn_after_a_robots_txt_that_could_not_be_had_waits_like_any_other(tmp_path: Path) -> None:
+    asked = [robots(0, status=503), robots(5, status=503), Asked(6.5, "https://a.test/")]
+    (early, page) = violations(log(tmp_path, asked))
+    assert "robots.txt began a turn 4.500 s" in early
+    assert "https://a.test/ began a turn 1.000 s" in page
+
+
+def test_gaps_are_judged_by_the_delay_of_their_time(tmp_path: Path) -> None:
+    asked = [robots(0), Asked(1.5, "https://a.test/1"), Asked(4, "https://a.test/2"), Asked(9, "https://a.test/3")]
+    raised = f"{BEGAN_AT - 5}\t2.0\n{BEGAN_AT + 7}\t4.0\n"
+    assert violations(log(tmp_path, asked, delays=raised)) == []
+    asked.append(Asked(12, "https://a.test/4"))
+    (early,) = violations(log(tmp_path / "later", asked, delays=raised))
+    assert "/4 began a turn 2.500 s after the one before had ended, instead of 4 s" in early
+
+
+def test_a_crawl_that_asked_for_nothing_or_knows_no_delays_has_no_violations(tmp_path: Path) -> None:
+    folder = log(tmp_path / "nothing", [])
+    found = judge_conduct(folder, at_most=100)
+    assert found is not None
+    assert (found.requests, found.violations) == (0, 0)
+    assert conduct_of_sites(folder, at_most=10) == []
+    (folder / "delays.tsv").unlink()
+    assert judge_conduct(folder, at_most=100) is None
+
+
+@pytest.fixture
+def reported(tmp_path: Path) -> Path:
+    """A polite crawl of which the frontier knows what robots.txt said."""
+    folder = log(tmp_path / "crawl", GOOD)
+    with Crawl(folder, worker="w2") as crawl:
+        crawl.add("https://a.test/private/1")
+        (claim,) = crawl.claim()
+        state = HostState(host="https://a.test", rules="User-agent: *\nDisallow: /private", expires_at=BEGAN_AT + 1)
+        outcomes = [(claim.urls[0].url_hash, GivenUp(reason=Reason.ROBOTS_DISALLOWED))]
+        release = Release(wait_s=0, own_delay_s=5.0)
+        visit = Visit(site="a.test", epoch=claim.epoch, outcomes=outcomes, hosts=[state], release=release)
+        crawl.frontier.complete(Batch(visits=[visit]))
+    return folder
+
+
+def test_the_report_tells_an_owner_all_about_a_site(reported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "--site", "A.test", "--data-dir", str(reported), "--report"]) == 0
+    text = capsys.readouterr().out
+    for part in (
+        "# How a.test was crawled",
+        "11 requests in 6 turns; the shortest wait between two of one site was 10.0 s. The delay is 10 s.",
+        "Violations: 0.",
+        "- 9 for pages and 2 for robots.txt, in 6 turns",
+        "- from 2026-01-01 00:00:00Z to 2026-01-01 00:01:00Z",
+        "It asks for 5 s between two pages.",
+        "- 1 URLs were not asked for: robots disallowed",
+        "    Disallow: /private",
+        "## Violations\n\nNone.",
+    ):
+        assert part in text, part
+
+
+def test_the_report_on_all_sites_is_a_table_in_a_file(reported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = reported.parent / "conduct.md"
+    assert run(["verify", "--report", str(file), "--data-dir", str(reported)]) == 0
+    assert capsys.readouterr().out == f"The report is {file}: 0 violations.\n"
+    text = file.read_text()
+    assert "| a.test | 11 | 6 | 2 | 10.0 s | 2 | 1 | 2026-01-01 00:00:00Z | 2026-01-01 00:01:00Z |" in text
+    assert "| b.test | 2 | 1 | 1 | - | 0 | 0 |" in text
+
+
+def test_violations_are_listed_and_told_by_the_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = log(tmp_path / "crawl", [*GOOD, Asked(69, "https://a.test/early")])
+    assert run(["verify", "--report", "--data-dir", str(folder)]) == 1
+    text = capsys.readouterr().out
+    assert "- 2026-01-01 00:01:09Z `https://a.test/early` began a turn 8.500 s" in text
+    assert "Violations: 1." in text
+
+
+def test_a_crawl_delay_that_was_not_kept_is_a_violation(reported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Crawl(reported, worker="w3") as crawl:
+        crawl.add("https://a.test/more")
+        (claim,) = crawl.claim()
+        release = Release(wait_s=0, own_delay_s=60.0)
+        crawl.frontier.complete(Batch(visits=[Visit(site="a.test", epoch=claim.epoch, release=release)]))
+    assert run(["verify", "--report", "--data-dir", str(reported)]) == 1
+    assert "a.test asks for 1 min between two pages and once got 10.000 s." in capsys.readouterr().out
+
+
+def test_a_site_belongs_to_a_report(reported: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "--site", "a.test", "--data-dir", str(reported)]) == 2
+    assert "--site belongs to --report" in capsys.readouterr().err
