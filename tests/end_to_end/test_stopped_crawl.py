@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 SITES = 12
 DELAY_S = 0.2
+ON_DISK = pytest.mark.parametrize("frontier", [""])  # where it is makes no difference to these
 
 
 @pytest.fixture
@@ -33,8 +34,8 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def crawl(server: Server, tmp_path: Path) -> Crawl:
-    return Crawl(server, tmp_path / "data", delay_s=DELAY_S)
+def crawl(server: Server, tmp_path: Path, frontier: str) -> Crawl:
+    return Crawl(server, tmp_path / "data", delay_s=DELAY_S, frontier=frontier)
 
 
 def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
@@ -98,6 +99,7 @@ def test_a_second_ctrl_c_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
         assert_nothing_lost(crawl, kills=[begun_s])
 
 
+@ON_DISK
 def test_a_stopped_orphan_is_named_and_not_overrun(crawl: Crawl) -> None:
     crawl.folder.mkdir()
     with (crawl.folder / "lock").open("w") as lock:
@@ -117,6 +119,7 @@ def test_a_stopped_orphan_is_named_and_not_overrun(crawl: Crawl) -> None:
         crawl.wait_for_requests(1)
 
 
+@ON_DISK
 def test_two_crawls_do_not_share_a_folder(crawl: Crawl) -> None:
     with crawl.start() as first:
         crawl.wait_for_requests(1)

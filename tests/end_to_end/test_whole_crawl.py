@@ -13,6 +13,7 @@ from gossamer.simweb import WebSpec
 from gossamer.store.checking import check
 from gossamer.store.reading import find_record, last_pages, requests
 from tests.end_to_end.crawls import Crawl
+from tests.frontier.postgres_server import new_database
 from tests.store.samples import program, refusals
 
 if TYPE_CHECKING:
@@ -25,12 +26,13 @@ WARCIO_WITHOUT_BROTLI = (
 ENCODINGS = "gzip, deflate, br, zstd"  # what the crawler asks for
 
 
-@pytest.fixture(scope="module", params=["plain", "tls"])
+@pytest.fixture(scope="module", params=["plain", "tls", "postgres"])
 def crawl(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """A crawl that has run to its end, with two workers."""
     spec = WebSpec(sites=16, pages=16, slow_s=0.1, crawl_delay_s=0.5, tls=request.param == "tls")
     with simweb.serve(spec) as server:
-        finished = Crawl(server, tmp_path_factory.mktemp("crawl") / "data", delay_s=0.2)
+        frontier = new_database() if request.param == "postgres" else ""
+        finished = Crawl(server, tmp_path_factory.mktemp("crawl") / "data", delay_s=0.2, frontier=frontier)
         said = finished.finish()
         assert "16 sites / 0.2 s = at most" in said.splitlines()[0]
         assert "Gossamer/" in said.splitlines()[1]

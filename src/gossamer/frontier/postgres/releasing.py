@@ -1,7 +1,7 @@
 """Giving sites back, and putting them to rest, inside a transaction.
 
 A site is put to rest only under FOR UPDATE, after a second look at its queue: see hold_awake in queries.sql. One that
-is busy, because somebody adds to it, is not waited for: it stays awake, and a claim that finds it empty puts it to rest.
+is busy, because somebody adds to it, is not waited for: it stays awake until a claim finds it empty.
 """
 
 from __future__ import annotations
