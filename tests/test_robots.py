@@ -502,14 +502,14 @@ TWENTY_THOUSAND = {
 
 
 @pytest.mark.parametrize("lines", TWENTY_THOUSAND.values(), ids=TWENTY_THOUSAND)
-def test_20_000_rules_are_read_in_50_ms_and_judged_in_microseconds(lines: list[bytes]) -> None:
+def test_20_000_rules_are_read_within_100_ms_and_judged_in_microseconds(lines: list[bytes]) -> None:
     body = b"User-agent: *\n" + b"\n".join(lines)
     rules = parse_robots(body, AGENT)
     assert len(rules.rules) == 20_000
     text = rules.to_text()
     url = HOST + "/a/b/some-page-12.html?x=1"
     decide(RobotsRules.from_text(text), url)
-    # Twice what they take on a machine that has nothing else to do, the best of five: others use this one too.
+    # The best of five: 30 to 50 ms were measured, and up to 80 where every rule has escapes and the machine was busy.
     assert least_s(lambda: parse_robots(body, AGENT)) < 0.1
     assert least_s(lambda: decide(RobotsRules.from_text(text), url)) < 0.000_5
 
