@@ -19,6 +19,7 @@ from gossamer.errors import GossamerError
 
 SUMMARIES = {
     "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
+    "bot-page": "Write a web page about your crawler: who crawls, why, and how to be left alone.",
     "check": "Say how Gossamer sees a URL, a robots.txt, a page or an address.",
     "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
     "exclude": "Leave sites, or parts of them, alone from now on.",
@@ -50,7 +51,7 @@ class _CommandsOnDemand(click.Group):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name not in SUMMARIES:
             return None
-        return cast("click.Command", importlib.import_module(f"gossamer.cli.{name}").command)
+        return cast("click.Command", importlib.import_module(f"gossamer.cli.{name.replace('-', '_')}").command)
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

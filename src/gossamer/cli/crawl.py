@@ -100,7 +100,7 @@ def command(
     file = config if config is not None else data_dir / SETTINGS_FILE
     settings = gather_settings(
         file if config is not None or file.exists() else None,
-        environment={name: value for name, value in os.environ.items() if name not in _PLACES},
+        environment={name: value for name, value in os.environ.items() if name not in PLACES},
         flags=_as_settings(flags, others),
     )
     with open_console(data_dir, every_s=settings.supervisor.progress_every_s) as console:
@@ -113,7 +113,7 @@ def command(
         raise click.exceptions.Exit(KILLED)
 
 
-_PLACES = ("GOSSAMER_DATA_DIR", "GOSSAMER_CONFIG")  # say where settings are: they are none themselves
+PLACES = ("GOSSAMER_DATA_DIR", "GOSSAMER_CONFIG")  # say where settings are: they are none themselves
 
 
 def _as_settings(flags: dict[str, Any], others: tuple[str, ...]) -> dict[str, Any]:

@@ -1,0 +1,61 @@
+"""`gossamer bot-page` writes what a site's owner wants to know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.cli import run
+from gossamer.crawl.folder import gather_settings, write_settings
+from gossamer.parse.page import read_page
+from gossamer.politeness.robots import allows, parse_robots
+from gossamer.records import Fetched, ParseFailed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def bot_page(folder: Path, *options: str) -> int:
+    return run(["bot-page", "--data-dir", str(folder), "--output", str(folder / "bot.html"), *options])
+
+
+def test_the_page_says_who_crawls_why_and_how_to_be_left_alone(tmp_path: Path) -> None:
+    flags = {"email": "you@example.org", "agent_name": "RiverBot", "delay": "2m"}
+    write_settings(tmp_path, gather_settings(None, environment={}, flags=flags))
+    assert bot_page(tmp_path, "--purpose", "Rivers & <b>lakes</b>") == 0
+    page = (tmp_path / "bot.html").read_text()
+    for part in (
+        "<h1>RiverBot, a web crawler</h1>",
+        "<p>Rivers &amp; &lt;b&gt;lakes&lt;/b&gt;</p>",
+        'href="mailto:you@example.org"',
+        "at least 2 min",
+        "RiverBot/",
+    ):
+        assert part in page, part
+
+
+def test_the_robots_txt_that_the_page_recommends_keeps_us_out(tmp_path: Path) -> None:
+    assert bot_page(tmp_path, "--email", "you@example.org", "--agent-name", "RiverBot") == 0
+    page = (tmp_path / "bot.html").read_text()
+    blocks = [part.partition("</pre>")[0] for part in page.split("<pre>")[1:]]
+    assert not allows(parse_robots(blocks[1].encode(), "RiverBot"), "https://a.test/")
+    assert allows(parse_robots(blocks[1].encode(), "Others"), "https://a.test/")
+    assert parse_robots(blocks[2].encode(), "RiverBot").delay_s == 90
+
+
+def test_the_page_is_html_that_we_can_read_ourselves(tmp_path: Path) -> None:
+    assert bot_page(tmp_path, "--email", "you@example.org") == 0
+    answer = Fetched(
+        url="https://a.test/bot.html", status=200, head=b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n",
+        body=(tmp_path / "bot.html").read_bytes(), address="", request_head=b"", started_at=0, duration_s=0,
+    )  # fmt: skip
+    read = read_page(answer, agent="gossamer", max_bytes=100_000)
+    assert not isinstance(read, ParseFailed)
+    assert read.title == "Gossamer, a web crawler"
+
+
+def test_without_an_address_there_is_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bot_page(tmp_path) == 2
+    assert "An e-mail address is needed" in capsys.readouterr().err
+    assert not (tmp_path / "bot.html").exists()
