@@ -20,6 +20,7 @@ from gossamer.crawl.compose import open_worker
 from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.folder import SETTINGS_FILE, gather_settings, lend_log, rotate_log
 from gossamer.crawl.start import open_crawl
+from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
@@ -174,7 +175,7 @@ class Crawl:
             open_crawl(self._folder, self._settings, self._seeds, _Log(), log_to=_log_to(self._folder, level))
         )
         own_frontier = stack.enter_context(open_frontier(self._folder, self._settings.frontier))
-        return frontier, own_frontier, name_of(own_frontier.join(label_of(os.getpid())))
+        return frontier, own_frontier, name_of(own_frontier.join(label_of(os.getpid()), shared_terms(self._settings)))
 
     async def _run(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:
         try:

@@ -44,7 +44,8 @@ def command(data_dir: Path) -> None:
         raise GossamerError(f"The crawl in {data_dir} (pid {pid}) is another user's: ask them to stop it.") from None
     if not _has_ended(data_dir, LOOK_EVERY_S):
         with suppress(GossamerError), open_existing(data_dir) as frontier:
-            frontier.order(CrawlState.STOPPING)  # its workers hear this even if it hangs itself
+            if frontier.lease_s is None:  # else other machines, which go on, would hear it too
+                frontier.order(CrawlState.STOPPING)  # its workers hear this even if it hangs itself
     if not _has_ended(data_dir, PATIENCE_S):
         raise GossamerError(
             f"The crawl in {data_dir} (pid {pid}) has not ended within {PATIENCE_S:g} s: "

@@ -16,6 +16,7 @@ from gossamer.crawl.exclusions import apply_exclusions
 from gossamer.crawl.folder import LOG_FILE, holds_crawl, make_folder, open_log, rotate_log, write_settings
 from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.crawl.site_delays import read_site_delays
+from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.fetch.authorities import authorities_file
 from gossamer.frontier import FrontierError
@@ -78,7 +79,7 @@ def open_crawl(
     if not settings.crawl.email:
         raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
     seeds = Seeds(sources)
-    if not seeds and not holds_crawl(folder):
+    if not seeds and not holds_crawl(folder) and not settings.frontier.frontier:  # which may hold one
         raise GossamerError(
             f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
         )
@@ -112,7 +113,12 @@ def open_crawl(
 
 
 def _resume(frontier: Frontier, settings: Settings) -> None:
-    frontier.resume(delay_s=settings.pace.delay_s, page_limit=settings.crawl.max_pages, scope=settings.scope.scope)
+    frontier.resume(
+        delay_s=settings.pace.delay_s,
+        page_limit=settings.crawl.max_pages,
+        scope=settings.scope.scope,
+        terms=shared_terms(settings),
+    )
 
 
 def _put_in_order(folder: Path, audience: Audience) -> None:

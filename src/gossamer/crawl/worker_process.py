@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gossamer.crawl.compose import open_worker
 from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.folder import open_log, read_settings
+from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.supervisor.child import MISTAKE
@@ -55,7 +56,7 @@ def main() -> None:
 async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) -> None:
     label = label_of(os.getpid())
     with open_frontier(folder, settings.frontier) as frontier:
-        name = name_of(frontier.join(label))
+        name = name_of(frontier.join(label, shared_terms(settings)))
         async with open_worker(
             frontier=frontier, folder=folder, name=name, label=label, settings=settings, clock=boot_seconds
         ) as (worker, figures):

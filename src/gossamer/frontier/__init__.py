@@ -7,12 +7,14 @@ reason: only the frontier knows which sites are seeded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from collections.abc import Mapping  # noqa: TC003 - of a constant
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from gossamer.records import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
     from gossamer.records import (
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
         UrlState,
         WorkerState,
     )
+
+
+NO_TERMS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class FrontierError(Exception):
@@ -54,7 +59,14 @@ class Frontier(Protocol):
 
     # ------------------------------------------------------------------ the crawl
 
-    def resume(self, *, delay_s: float, page_limit: int | None = None, scope: Scope = Scope.WEB) -> None:
+    def resume(
+        self,
+        *,
+        delay_s: float,
+        page_limit: int | None = None,
+        scope: Scope = Scope.WEB,
+        terms: Mapping[str, str] = NO_TERMS,
+    ) -> None:
         """Begin or go on with the crawl under these terms. Only while no worker of an earlier start *here* can live.
 
         Every worker of an earlier start here that is still listed is declared dead and recovered; the crawl is
@@ -63,6 +75,8 @@ class Frontier(Protocol):
         On an engine that many machines share, "here" is what the caller can vouch for, such as the crawl folder that it
         has locked; all machines call this, in any order. Workers of other machines are left alone if one of them shows
         life, which may take as long as a heartbeat; those that are silent for their whole lease are ended.
+        `terms` are the settings that all machines have to share: while workers live elsewhere that go by others, this
+        raises GossamerError, which names the first that differs, and changes nothing.
         """
 
     def order(self, state: CrawlState) -> None:
@@ -88,8 +102,11 @@ class Frontier(Protocol):
 
     # ------------------------------------------------------------------ a worker
 
-    def join(self, label: str) -> int:
-        """Become a worker with an id that was never used before and never will be again."""
+    def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:
+        """Become a worker with an id that was never used before and never will be again.
+
+        Who names the terms that it goes by is refused, as by `resume`, if those of the last start were others.
+        """
 
     def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
         """Show that this worker lives; hear what the operator changed.

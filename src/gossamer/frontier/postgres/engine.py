@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from gossamer import metrics
-from gossamer.frontier import FrontierError
+from gossamer.errors import GossamerError
+from gossamer.frontier import NO_TERMS, FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
 from gossamer.frontier.postgres.address import Address
@@ -97,7 +98,14 @@ class PostgresFrontier:
 
     # ------------------------------------------------------------------ the crawl
 
-    def resume(self, *, delay_s: float, page_limit: int | None = None, scope: Scope = Scope.WEB) -> None:
+    def resume(
+        self,
+        *,
+        delay_s: float,
+        page_limit: int | None = None,
+        scope: Scope = Scope.WEB,
+        terms: Mapping[str, str] = NO_TERMS,
+    ) -> None:
         silent = self._silent_others()
 
         def work(tx: Transaction) -> None:
@@ -106,9 +114,12 @@ class PostgresFrontier:
             tx.run("declare_home_gone", home=self._home)
             for worker, beats in silent:
                 tx.run("end_silent", shard=worker_shard(worker), worker=worker, beats=beats)
-            if not tx.run("live_workers"):
+            if tx.run("live_workers"):
+                _check_terms(terms, json.loads(tx.run("terms")[0].terms))
+            else:
                 (saved,) = tx.run("saved_clock")
                 tx.run("restart_clock", offset_ms=saved.clock_ms - tx.reading.server_ms)
+            tx.run("keep_terms", terms=json.dumps(dict(terms)))
             tx.run("resume", delay_ms=math.ceil(delay_s * 1000), page_limit=page_limit, scope=scope)
 
         self._database.run("resume", work)
@@ -166,8 +177,10 @@ class PostgresFrontier:
 
     # ------------------------------------------------------------------ a worker
 
-    def join(self, label: str) -> int:
+    def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:
         def work(tx: Transaction) -> int:
+            if terms:
+                _check_terms(terms, json.loads(tx.run("terms")[0].terms))
             worker: int
             ((worker,),) = tx.run("next_worker")
             tx.run("join", shard=worker_shard(worker), worker=worker, home=self._home, label=label)
@@ -366,6 +379,15 @@ class PostgresFrontier:
 
     def audit(self) -> list[str]:
         return audit(self._database)
+
+
+def _check_terms(ours: Mapping[str, str], theirs: Mapping[str, str]) -> None:
+    for name in sorted(ours.keys() | theirs.keys()):
+        if ours.get(name) != theirs.get(name):
+            raise GossamerError(
+                f"The crawl runs on other machines with {name} = {theirs.get(name, 'unknown')}, here it would be "
+                f"{ours.get(name, 'unknown')}: give all machines the same, or stop it there first."
+            )
 
 
 def _add(tx: Transaction, links: Sequence[Link]) -> tuple[list[Link], int]:

@@ -27,6 +27,12 @@ UPDATE crawl SET offset_ms = %(offset_ms)s WHERE crawl = %(crawl)s AND offset_ms
 UPDATE crawl SET state = 'running', delay_ms = %(delay_ms)s, page_limit = %(page_limit)s, scope = %(scope)s
 WHERE crawl = %(crawl)s
 
+-- name: terms
+SELECT terms FROM crawl WHERE crawl = %(crawl)s
+
+-- name: keep_terms
+UPDATE crawl SET terms = %(terms)s WHERE crawl = %(crawl)s
+
 -- name: restart_clock
 UPDATE crawl SET offset_ms = %(offset_ms)s, clock_runs = clock_runs + 1 WHERE crawl = %(crawl)s RETURNING clock_runs
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
 from gossamer import metrics
-from gossamer.frontier import FrontierError
+from gossamer.frontier import NO_TERMS, FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite.adding import add_links, within_scope
@@ -74,7 +74,14 @@ class SqliteFrontier:
 
     # ------------------------------------------------------------------ the crawl
 
-    def resume(self, *, delay_s: float, page_limit: int | None = None, scope: Scope = Scope.WEB) -> None:
+    def resume(
+        self,
+        *,
+        delay_s: float,
+        page_limit: int | None = None,
+        scope: Scope = Scope.WEB,
+        terms: Mapping[str, str] = NO_TERMS,  # noqa: ARG002 - nobody else is there to share them
+    ) -> None:
         with self._transaction("resume") as tx:
             self._execute(SQL["resume"], {
                 "delay_ms": math.ceil(delay_s * 1000),
@@ -115,7 +122,7 @@ class SqliteFrontier:
 
     # ------------------------------------------------------------------ a worker
 
-    def join(self, label: str) -> int:
+    def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:  # noqa: ARG002 - as above
         with self._transaction("join"):
             worker = self._execute(SQL["join"], {"label": label}).lastrowid
         assert worker is not None
