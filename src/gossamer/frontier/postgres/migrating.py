@@ -18,11 +18,11 @@ _LOCK = 0x676F7373616D6572  # of this database, while its schema changes; any nu
 def migrate(connection: psycopg.Connection[Any], place: str) -> None:
     """Run what is missing of the numbered scripts, each once. Whoever comes first does, and others wait for it."""
     scripts = sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    if _version(connection) == len(scripts):
+    if schema_version(connection) == len(scripts):
         return
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        version = _version(connection)
+        version = schema_version(connection)
         if version > len(scripts):
             raise GossamerError(f"The frontier in {place} was written by a newer Gossamer: upgrade this one to go on.")
         if version == 0:
@@ -35,7 +35,8 @@ def migrate(connection: psycopg.Connection[Any], place: str) -> None:
             connection.execute("UPDATE gossamer.schema_version SET version = %s", (number,))
 
 
-def _version(connection: psycopg.Connection[Any]) -> int:
+def schema_version(connection: psycopg.Connection[Any]) -> int:
+    """Return how many of the scripts were run; 0: there is no schema yet."""
     # Not to_regclass, which may answer from a cache that is older than the lock.
     found = "SELECT 1 FROM pg_tables WHERE schemaname = 'gossamer' AND tablename = 'schema_version'"
     if connection.execute(found).fetchone() is None:

@@ -1,0 +1,13 @@
+-- What an operator asks of a database as a whole. Nothing here is run by a crawl.
+
+-- name: crawls
+SELECT c.name, c.state, coalesce(sum(t.sites), 0)::int8 AS sites, coalesce(sum(t.known), 0)::int8 AS known,
+       coalesce(sum(t.done), 0)::int8 AS done, coalesce(sum(t.owned), 0)::int8 AS in_hand,
+       (SELECT count(*) FROM worker w WHERE w.crawl = c.crawl AND NOT w.gone) AS workers
+FROM crawl c LEFT JOIN tally t ON t.crawl = c.crawl
+GROUP BY c.crawl ORDER BY c.name
+
+-- name: tables
+SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes, greatest(c.reltuples, 0)::int8 AS rows
+FROM pg_class c WHERE c.relnamespace = 'gossamer'::regnamespace AND c.relkind IN ('r', 'p')
+ORDER BY 2 DESC, 1
