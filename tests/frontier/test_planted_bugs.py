@@ -150,9 +150,9 @@ BUGS = {
     "postgres: no second look before a site rests": Bug(
         engine="postgres",
         file="releasing.py",
-        right="        first.update(first_queued(tx, resting))\n",
-        wrong="",
-        suite=f"{POSTGRES}::test_a_site_is_not_put_to_rest_while_a_link_for_it_is_on_its_way",
+        right="        first.update(dict.fromkeys(resting, 0))\n        first.update(first_queued(tx, locked))\n",
+        wrong="        first.update(dict.fromkeys(set(resting) - set(locked), 0))\n",
+        suite=f"{POSTGRES}::test_a_link_that_comes_just_before_its_site_is_locked_to_be_put_to_rest_is_seen",
     ),
     "postgres: a jump of the server's clock is followed": Bug(
         engine="postgres",

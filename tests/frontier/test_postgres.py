@@ -334,6 +334,18 @@ def test_a_site_is_not_put_to_rest_while_a_link_for_it_is_on_its_way(lab: Postgr
     assert frontier.audit() == []
 
 
+def test_a_link_that_comes_just_before_its_site_is_locked_to_be_put_to_rest_is_seen(lab: PostgresLab) -> None:
+    """The queue was empty at the first look, and is not at the second."""
+    frontier, _ = lab.join()
+    adder = lab.open()
+    frontier.add([link("a.test/1")])
+    (owned,) = claim(frontier)
+    when(frontier, "lock_to_rest", lambda: adder.add([link("a.test/2")]))
+    complete(frontier, owned, wait_s=0)
+    assert names(claim(frontier)) == ["a.test"]
+    assert frontier.audit() == []
+
+
 def test_two_completions_that_link_to_each_others_sites_do_not_wait_for_each_other(
     lab: PostgresLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
