@@ -13,6 +13,7 @@ from gossamer.records import Reason
 from gossamer.simweb import plain_web
 from gossamer.urls import site_of
 from tests.end_to_end.crawls import Crawl, environment, wait_until
+from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,3 +65,23 @@ def test_what_is_excluded_in_a_running_crawl_is_not_asked_for_five_seconds_later
         asked = {request.url for request in log if request.kind == "page" and site_of(request.url) == site}
         assert set(stored) == asked
         assert f"{len(stored)} stored pages are listed" in said
+
+
+def test_an_exclusion_on_one_machine_holds_on_the_other_too(tmp_path: Path) -> None:
+    address = new_database()
+    with simweb.serve(plain_web(sites=6, pages=50, links_across=0.0)) as server:
+        one, other = (
+            Crawl(server, tmp_path / name, delay_s=0.2, workers=1, frontier=address) for name in ("one", "other")
+        )
+        sites = [site_of(seed) for seed in one.seeds[:3]]
+        pattern = f"{one.seeds[3]}people/"
+        with one.start() as here, other.start() as there:
+            for crawl in (one, other):
+                wait_until(lambda: any(crawl.folder.glob("warc/*")), "both to have pages")  # noqa: B023
+            gossamer("exclude", *sites, pattern, "--data-dir", str(one.folder))
+            returned_s = time.monotonic()
+            wait_until(lambda: time.monotonic() > returned_s + HEEDED_S + 1, "what comes later")
+            assert here.status is there.status is None, "both are still at work"
+        late = [request.url for request in server.log() if request.arrived > returned_s + HEEDED_S]
+        assert late
+        assert not [url for url in late if site_of(url) in sites or url.startswith(pattern)]
