@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from gossamer import simweb
 from gossamer.simweb import Behaviour, Planted, plain_web
-from tests.end_to_end.crawls import Crawl, wait_until
+from tests.end_to_end.crawls import Crawl, assert_nothing_lost, wait_until
+from tests.frontier import postgres_server
 from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
@@ -42,3 +46,23 @@ def test_a_worker_that_cannot_renew_its_lease_starts_nothing_aborts_what_is_unde
         assert LEASE_S / 2 < aborted - locked < LEASE_S + SLACK_S
         assert not [at - locked for at in arrived if locked + LEASE_S / 2 + SLACK_S < at < aborted]
         assert crawl.judge().early == ()
+
+
+def test_a_worker_that_dies_while_the_database_cannot_be_reached_is_replaced_when_it_can(tmp_path: Path) -> None:
+    address = new_database()
+    name = conninfo_to_dict(address)["dbname"]
+    with (
+        simweb.serve(plain_web(sites=4, pages=12)) as server,
+        psycopg.connect(postgres_server.server(""), autocommit=True) as outside,
+    ):
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.3, workers=1, frontier=address)
+        with crawl.start("--lease", str(LEASE_S)) as start:
+            crawl.wait_for_requests(8)
+            outside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+            outside.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+            killed = time.monotonic()
+            os.kill(start.workers()[0], signal.SIGKILL)
+            wait_until(lambda: "cannot be freed yet" in crawl.log, "the supervisor to meet a closed door")
+            outside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+            start.end()
+        assert_nothing_lost(crawl, kills=[killed])

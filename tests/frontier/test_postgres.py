@@ -671,6 +671,21 @@ def test_a_start_leaves_living_workers_of_other_homes_alone(lab: PostgresLab) ->
         assert there.complete(Batch(visits=[visit])).lost == ()
 
 
+def test_nobody_but_its_home_declares_a_living_worker_dead(lab: PostgresLab) -> None:
+    """Labels are made of host names and process ids, which two machines may share."""
+    with (
+        PostgresFrontier(lab.address, lab.crawl, home="there") as there,
+        PostgresFrontier(lab.address, lab.crawl, home="here") as here,
+    ):
+        worker = there.join("localhost:7")
+        there.add([link("a.test/1")])
+        assert names(claim(there)) == ["a.test"]
+        assert here.recover(worker) == 0
+        assert isinstance(there.heartbeat({}), Orders)
+        assert there.recover(worker) == 1
+        assert there.heartbeat({}) is GONE
+
+
 def test_a_start_ends_workers_of_other_homes_that_were_silent_for_the_lease(lab: PostgresLab) -> None:
     with PostgresFrontier(lab.address, lab.crawl, home="there") as there:
         there.resume(delay_s=0)

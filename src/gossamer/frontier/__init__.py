@@ -148,7 +148,10 @@ class Frontier(Protocol):
         """
 
     def recover(self, worker: int) -> int:
-        """Declare a worker dead, for good, and free its sites with one full delay from now; return how many."""
+        """Declare a worker dead, for good, and free its sites with one full delay from now; return how many.
+
+        On an engine that many machines share, one that lives elsewhere is left alone: only its lease may end it.
+        """
 
     # ------------------------------------------------------------------ reads
 

@@ -286,9 +286,9 @@ class PostgresFrontier:
         return tuple(site for site, epoch in held.items() if still.get(site) != epoch)
 
     def recover(self, worker: int) -> int:
-        shard = worker_shard(worker)
-        self._database.run("recover", lambda tx: tx.run("declare_gone", shard=shard, worker=worker))
-        return self._free_all(worker)
+        values = {"shard": worker_shard(worker), "worker": worker, "home": self._home}
+        is_dead = self._database.run("recover", lambda tx: tx.run("declare_gone", **values))
+        return self._free_all(worker) if is_dead else 0
 
     def _free_all(self, worker: int) -> int:
         """Free what a dead worker owns, and put its figures with those of all the dead."""

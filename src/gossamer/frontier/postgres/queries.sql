@@ -376,7 +376,9 @@ WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s AND beats 
 RETURNING worker
 
 -- name: declare_gone
-UPDATE worker SET gone = true WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s AND NOT gone
+-- Nobody but its own home knows that a worker is dead, whatever its label; all others leave it to its lease.
+UPDATE worker SET gone = true
+WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s AND (gone OR home = %(home)s) RETURNING worker
 
 -- name: declare_home_gone
 UPDATE worker SET gone = true WHERE crawl = %(crawl)s AND NOT gone AND home = %(home)s
