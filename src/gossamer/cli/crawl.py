@@ -37,7 +37,9 @@ def _setting(flag: str, metavar: str, text: str, **more: Any) -> Callable[[Any],
     "--data-dir", type=click.Path(path_type=Path), default="crawl-data", show_default=True,
     envvar="GOSSAMER_DATA_DIR", help="The crawl's folder; if it holds a crawl, that one goes on.",
 )  # fmt: skip
-@_setting("--frontier", "ADDRESS", "A PostgreSQL database that several machines share: postgresql://user@host/database.")
+@_setting(
+    "--frontier", "ADDRESS", "A PostgreSQL database that several machines share: postgresql://user@host/database."
+)
 @_setting("--crawl-name", "NAME", "Which of the crawls in that database this is [default: crawl].")
 @_setting("--lease", "DURATION", "There, a worker that was silent for so long is dead [default: 60].")
 @_setting("--delay", "DURATION", "Pause between two pages of one site; a site may ask for more [default: 70].")
