@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import json
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -119,3 +121,16 @@ def test_a_folder_without_a_crawl_is_refused_and_left_as_it_was(
     assert run(command) == 2
     assert capsys.readouterr().err.startswith(f"gossamer: No crawl in {tmp_path}: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_frontier_that_breaks_under_a_reader_is_one_sentence(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(folder / "frontier.sqlite")) as connection:
+        connection.execute("DROP TABLE given_up")
+    assert run(["status", "--data-dir", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert (
+        said
+        == "gossamer: The frontier cannot be read (no such table: given_up): see that it is there, and try again.\n"
+    )

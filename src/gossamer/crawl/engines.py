@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from gossamer.crawl.folder import FRONTIER_FILE, HOME_FILE, SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
+from gossamer.frontier import FrontierError
 from gossamer.frontier.settings import FrontierSettings
 from gossamer.frontier.sqlite import SqliteFrontier
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Iterator, MutableMapping
     from pathlib import Path
 
     from gossamer.frontier import Frontier
@@ -31,12 +33,17 @@ def open_frontier(folder: Path, settings: FrontierSettings) -> Frontier:
     return PostgresFrontier(settings.frontier, settings.crawl_name, home=_home(folder), lease_s=settings.lease_s)
 
 
-def open_existing(folder: Path) -> Frontier:
+@contextmanager
+def open_existing(folder: Path) -> Iterator[Frontier]:
     """Open the frontier of a crawl that was begun before, for whoever only reads; never begins one."""
     settings = read_settings(folder).frontier if (folder / SETTINGS_FILE).is_file() else FrontierSettings()
     if not settings.frontier and not (folder / FRONTIER_FILE).is_file():
         raise GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or begin one with gossamer crawl.")
-    return open_frontier(folder, settings)
+    try:
+        with open_frontier(folder, settings) as frontier:
+            yield frontier
+    except FrontierError as error:
+        raise GossamerError(f"The frontier cannot be read ({error}): see that it is there, and try again.") from error
 
 
 def hide_password(environment: MutableMapping[str, str]) -> None:

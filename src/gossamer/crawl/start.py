@@ -104,9 +104,10 @@ def open_crawl(
             apply_exclusions(frontier, folder, exclusions)
             load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
         except (OSError, FrontierError) as error:
-            raise GossamerError(
-                f"{folder} cannot be written to ({error}): make room, or use another folder."
-            ) from error
+            what, advice = str(folder), "make room, or use another folder"
+            if settings.frontier.frontier and isinstance(error, FrontierError):
+                what, advice = "The frontier", "see that its database is there, and start again"
+            raise GossamerError(f"{what} cannot be written to ({error}): {advice}.") from error
         if not frontier.stats().known:
             raise GossamerError("None of the seeds can be crawled: correct them, one domain or URL per line.")
         yield frontier, lock

@@ -45,6 +45,15 @@ FREE_SITES = 2_000  # per transaction of `recover`
 RECENT_LINKS = 100_000  # about 12 MB per worker
 
 
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Let what fails in SQLite fail as the contract says."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise FrontierError(str(error)) from error
+
+
 class SqliteFrontier:
     """The frontier in one file."""
 
@@ -66,11 +75,11 @@ class SqliteFrontier:
     @contextmanager
     def _transaction(self, operation: str) -> Iterator[Transaction]:
         try:
-            with self._database.transaction(operation) as tx:
+            with _translated(), self._database.transaction(operation) as tx:
                 yield tx
-        except sqlite3.Error as error:
+        except FrontierError:
             self._recent.clear()
-            raise FrontierError(str(error)) from error
+            raise
 
     # ------------------------------------------------------------------ the crawl
 
@@ -103,6 +112,7 @@ class SqliteFrontier:
     def readmit(self, entries: Iterable[str]) -> None:
         self._change_exclusions(entries, "remove_exclusion", "readmit_site")
 
+    @_translated()
     def exclusions(self) -> frozenset[str]:
         return frozenset(entry for (entry,) in self._execute(SQL["exclusions"]))
 
@@ -113,6 +123,7 @@ class SqliteFrontier:
                 tx.executemany(SQL[change], [{"site": name} for name in names])
             tx.execute(SQL["count_exclusion_change"])
 
+    @_translated()
     def seeds_loaded(self, digest: str) -> bool:
         return self._execute(SQL["seeds_loaded"], {"digest": digest}).fetchone() is not None
 
@@ -199,9 +210,11 @@ class SqliteFrontier:
 
     # ------------------------------------------------------------------ reads
 
+    @_translated()
     def known(self, site: str, url_hash: bytes) -> bool:
         return self._find(site, url_hash) is not None
 
+    @_translated()
     def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
         with self._database.snapshot() as tx:
             row = self._find(site, url_hash)
@@ -225,6 +238,7 @@ class SqliteFrontier:
         row: sqlite3.Row | None = self._execute(SQL["find_seen"], key).fetchone()
         return row
 
+    @_translated()
     def find_site(self, site: str) -> SiteState | None:
         with self._database.snapshot() as tx:
             row = self._execute(SQL["find_site"], {"site": site}).fetchone()
@@ -243,13 +257,16 @@ class SqliteFrontier:
                 failures=row["failures"],
             )
 
+    @_translated()
     def find_hosts(self, site: str) -> list[HostState]:
         with self._database.snapshot() as tx:
             return [host_state(tx, row) for row in self._execute(SQL["site_hosts"], {"site": site})]
 
     def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
-        return walk_queued(self._database.connection, site)
+        with _translated():
+            yield from walk_queued(self._database.connection, site)
 
+    @_translated()
     def workers(self) -> list[WorkerState]:
         return [
             WorkerState(
@@ -263,6 +280,7 @@ class SqliteFrontier:
             for row in self._execute(SQL["workers"])
         ]
 
+    @_translated()
     def stats(self) -> Stats:
         with self._database.snapshot() as tx:
             given_up = {Reason(row["reason"]): row["urls"] for row in self._execute(SQL["given_up"])}
@@ -280,12 +298,15 @@ class SqliteFrontier:
                 wait_s=until_ready(tx),
             )
 
+    @_translated()
     def drained(self) -> bool:
         (unsettled,) = self._execute(SQL["any_unsettled"]).fetchone()
         return not unsettled
 
     def settled(self) -> Iterator[tuple[str, bytes, Reason | None]]:
-        return walk_settled(self._database.connection)
+        with _translated():
+            yield from walk_settled(self._database.connection)
 
+    @_translated()
     def audit(self) -> list[str]:
         return audit(self._database.connection)
