@@ -127,7 +127,7 @@ def _rank(rule: Rule) -> int:
 
 def spell_pattern(value: str) -> str:
     """Return the one spelling of a pattern; `value` has a character for each byte."""
-    if _PLAIN.fullmatch(value):
+    if "**" not in value and _PLAIN.fullmatch(value):
         return value
     pattern = value.removesuffix("$").translate(_ODD_IN_PATTERN)
     if "%" in value:  # what was escaped just now is in order
@@ -159,5 +159,5 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _COMPARED_PLAIN = _LETTERS + "-._~:/?#[]@!&'()+,;=%"
 _ODD_IN_PATH = _escapes(_COMPARED_PLAIN)
 _ODD_IN_PATTERN = _escapes(_COMPARED_PLAIN + "*")
-_PLAIN = re.compile(r"(?:[A-Za-z0-9._~/?=&-]++|\*(?!\*))*+\$?")  # in its one spelling already
+_PLAIN = re.compile(r"[A-Za-z0-9._~/?=&*-]*\$?")  # in its one spelling already, but for stars in a row
 _STARS = re.compile(r"\*{2,}")
