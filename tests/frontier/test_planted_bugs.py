@@ -138,7 +138,7 @@ BUGS = {
         file="queries.sql",
         right=" LIMIT %(sites)s FOR NO KEY UPDATE SKIP LOCKED",
         wrong=" LIMIT %(sites)s",
-        suite=f"{POSTGRES}::test_many_processes_own_no_site_twice_lose_nothing_and_leave_no_site_asleep",
+        suite=f"{POSTGRES}::test_a_site_whose_claim_is_not_committed_is_nobody_elses",
     ),
     "postgres: adding without a lock on the site": Bug(
         engine="postgres",

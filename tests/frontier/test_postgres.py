@@ -282,6 +282,22 @@ def test_many_processes_own_no_site_twice_lose_nothing_and_leave_no_site_asleep(
         assert frontier.audit() == []
 
 
+def test_a_site_whose_claim_is_not_committed_is_nobody_elses(lab: PostgresLab) -> None:
+    here, there = lab.join()[0], lab.join()[0]
+    here.add([link("a.test/1")])
+    claimed: list[object] = []
+    thread = threading.Thread(target=lambda: claimed.append(claim(there)))
+
+    def claim_meanwhile() -> None:
+        thread.start()
+        thread.join(1)  # were the site not locked but only changed, it would wait for us
+
+    when(here, "save_tally", claim_meanwhile)
+    assert names(claim(here)) == ["a.test"]
+    thread.join()
+    assert claimed == [()]
+
+
 def test_a_transaction_that_deadlocks_is_tried_again(lab: PostgresLab, outsider: psycopg.Connection[Any]) -> None:
     frontier, worker = lab.join()
     frontier.add(links("a.test", 2))
