@@ -24,7 +24,6 @@ from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
 from gossamer.politeness.scope import select_links
 from gossamer.politeness.traps import TrapGuard, find_trap
 from gossamer.records import (
-    CrawlState,
     Done,
     Failed,
     Fetched,
@@ -41,6 +40,7 @@ from gossamer.urls import identify, normalise
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
 from gossamer.worker.hooks import Hooks
 from gossamer.worker.leaving_out import is_ours, left_out_for, was_left_out, with_robots_signals
+from gossamer.worker.rounds import Rounds
 from gossamer.worker.rows import answer_row, link_rows, page_row
 
 if TYPE_CHECKING:
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_CHAIN = 10  # redirects behind each other, in however many turns
-TURNS_PER_REQUEST = 3  # turns under way for each request in flight: many only wait for the pause behind robots.txt
-IDLE_S = 60.0
 
 
 class Worker:
@@ -104,8 +102,15 @@ class Worker:
             may_ask=desk.may_ask,
         )
         self._traps = TrapGuard(manners.traps)
-        self._stopping = False
-        self._turns: set[asyncio.Task[None]] = set()
+        self._rounds = Rounds(
+            desk=desk,
+            bench=bench,
+            figures=figures,
+            outage=self._outage,
+            in_flight=manners.in_flight,
+            clock=clock,
+            visit=self._visit,
+        )
         self._room = asyncio.Semaphore(manners.in_flight)
 
     @property
@@ -115,58 +120,21 @@ class Worker:
 
     def stop(self) -> None:
         """Begin nothing more; `run` returns when what is under way has ended."""
-        self._stopping = True
-        self._desk.changed.set()
+        self._rounds.stop()
 
     async def run(self) -> None:
         """Crawl until told to stop; what is under way then is finished, within bounds."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._desk.serve())
             group.create_task(self._desk.beat())
-            group.create_task(self._desk.guard(self._abort_turns))
+            group.create_task(self._desk.guard(self._rounds.abort))
             watch = group.create_task(self._figures.watch_loop())
-            await self._start_turns()
+            await self._rounds.run()
             self._desk.stop_claiming()
-            if self._turns:
-                await asyncio.wait(self._turns, timeout=self._manners.worker.stop_s)
-            self._abort_turns()
-            await asyncio.gather(*self._turns, return_exceptions=True)
+            await self._rounds.finish(self._manners.worker.stop_s)
             self._desk.close()
             watch.cancel()
         await self._desk.finish()
-
-    async def _start_turns(self) -> None:
-        """Begin the turn of every site when it falls due."""
-        loop = asyncio.get_running_loop()
-        changed = self._desk.changed
-        while not self._stopping and self._desk.state is not CrawlState.STOPPING:
-            changed.clear()
-            now_s = self._clock()
-            while self._until_start(now_s) == 0 and (site := self._bench.next_turn(now_s)):
-                if self._outage.paused:
-                    self._outage.probe(now_s)
-                turn = loop.create_task(self._visit(site))
-                self._turns.add(turn)
-                turn.add_done_callback(self._forget)
-            self._figures.in_hand(self._bench, len(self._turns), self._outage.paused)
-            timer = loop.call_later(self._until_start(now_s), changed.set)
-            await changed.wait()
-            timer.cancel()
-
-    def _until_start(self, now_s: float) -> float:
-        """Return how long until a turn may begin; 0 if one may now."""
-        if not self._desk.may_start or len(self._turns) >= TURNS_PER_REQUEST * self._manners.in_flight:
-            return IDLE_S
-        until_s = self._outage.until_probe(now_s) or self._bench.until_due(now_s)
-        return IDLE_S if until_s is None else min(until_s, IDLE_S)
-
-    def _abort_turns(self) -> None:
-        for turn in self._turns:
-            turn.cancel()
-
-    def _forget(self, turn: asyncio.Task[None]) -> None:
-        self._turns.discard(turn)
-        self._desk.changed.set()
 
     # ------------------------------------------------------------------ the life of a page
 
