@@ -104,9 +104,13 @@ class Crawl:
     def keep(self, url: str) -> PageRow:
         """Store a page and the request that brought it."""
         self._number += 1
+        self.ask(url, status=200)
+        return self.store_page(url)
+
+    def store_page(self, url: str) -> PageRow:
+        """Store a page."""
         answer = html_answer(url, self._number)
         encoded = encode_exchange(answer)
-        self.ask(url, status=200)
         return self.store.keep_page(page_row(answer, encoded.payload_digest), encoded.archive, encoded.response_offset)
 
     def ask(self, url: str, *, status: int = 0, reason: str = "", kind: str = "page") -> None:

@@ -138,17 +138,22 @@ def test_several_folders_are_one_crawl_and_the_last_fetch_counts(
 
 
 def test_sites_are_counted_from_the_other_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # Turns of a.test: robots.txt and a page; a redirect and its target; an error. Gaps between turns: 5 s and 3 s.
+    # Turns of a.test: robots.txt and a page; a redirect and its target; an error; a page that is but a redirect, and
+    # its target. Gaps between turns: 5 s, 3 s and 4 s.
     log = [
-        ("robots", 200, 0, 1),
-        ("page", 200, 2, 3),
-        ("page", 301, 8, 9),
-        ("page", 200, 10, 11),
-        ("page", 404, 14, 15),
+        ("robots", 200, 0, 1, False),
+        ("page", 200, 2, 3, True),
+        ("page", 301, 8, 9, False),
+        ("page", 200, 10, 11, True),
+        ("page", 404, 14, 15, False),
+        ("page", 200, 19, 20, False),
+        ("page", 200, 21, 22, True),
     ]
     with Crawl(tmp_path) as crawl:
-        for kind, status, started_s, ended_s in log:
+        for kind, status, started_s, ended_s, is_stored in log:
             url = f"https://a.test/{started_s}"
+            if is_stored:
+                crawl.store_page(url)
             crawl.store.keep_request(
                 RequestRow(hash_url(url), url, site_of(url), kind, BEGAN_AT + started_s, BEGAN_AT + ended_s, status, "",
                            100, "192.0.2.7", "allowed", 1, "w1")
@@ -159,7 +164,7 @@ def test_sites_are_counted_from_the_other_tables(tmp_path: Path, capsys: pytest.
     found = rows(
         tmp_path, "select site, pages, requests, errors, bytes, mean_request_s, min_gap_s from sites order by 1", capsys
     )
-    assert found == [["a.test", "0", "5", "1", "500", "1.0", "3.0"], ["b.test", "1", "2", "0", "6912", "0.25", "0.75"]]
+    assert found == [["a.test", "3", "7", "1", "700", "1.0", "3.0"], ["b.test", "1", "2", "0", "6912", "0.25", "0.75"]]
 
 
 def test_every_table_has_the_columns_that_are_described(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,6 +22,7 @@ from gossamer.inspect.report.figures import ErrorFigures, Figures, Gaps, SiteFig
 from gossamer.inspect.report.plots import Bar, columns, nice_ticks, rows, time_names
 from gossamer.records import Reason, RequestRow, Stats
 from gossamer.store.schemas import PAGES, REQUESTS
+from gossamer.urls import hash_url
 from tests.inspect.crawls import BEGAN_AT, HTML, Crawl
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def requests_of(crawl: Crawl, *asked: tuple[str, str, float, float, int]) -> Non
     """Write down requests: site, kind, when each began and ended in seconds, and its status."""
     for site, kind, began_s, ended_s, status in asked:
         times = BEGAN_AT + began_s, BEGAN_AT + ended_s
-        row = RequestRow(b"0" * 16, f"https://{site}/", site, kind, *times, status, "", 1,
+        row = RequestRow(hash_url(f"https://{site}/"), f"https://{site}/", site, kind, *times, status, "", 1,
                          "192.0.2.1", "allowed", 1, "w1")  # fmt: skip
         crawl.store.keep_request(row)
     crawl.store.sync()
@@ -155,6 +156,9 @@ def test_the_shortest_gap_of_every_site_stands_against_the_delay(tmp_path: Path)
             ("hasty.test", "page", 0, 5, 200), ("hasty.test", "page", 8, 9, 200), ("hasty.test", "page", 30, 31, 200),
             ("once.test", "page", 0, 1, 200),
         )  # fmt: skip
+        for site in ("polite", "exact", "hasty"):
+            crawl.store_page(f"https://{site}.test/")
+        crawl.store.sync()
         found = gather([crawl.folder], delay_s=10.0)
     assert found.gaps is not None
     shortest = dict(zip(found.gaps.edges_s, found.gaps.sites, strict=True))

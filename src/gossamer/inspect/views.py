@@ -52,21 +52,27 @@ _SQL_TYPES = {
     _TIME: "TIMESTAMP WITH TIME ZONE",
 }
 
-# A turn begins after a page that led nowhere else: robots.txt and redirects come before the page they are for.
+# A turn begins after a page that led nowhere else: robots.txt and redirects come before the page they are for. A page
+# that was answered well and is not stored may have been a redirect in disguise.
 SITES_SQL: Final = """
 with asked as (
     select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
+        lag(url_hash) over turn as hash_before,
         max(ended_at) over (turn rows between unbounded preceding and 1 preceding) as ended_before
     from requests
     window turn as (partition by site order by started_at, ended_at)
+),
+timed as (
+    select *, kind_before = 'page' and status_before not between 300 and 399
+        and not (status_before between 200 and 299 and hash_before not in (select url_hash from pages)) as begins_turn
+    from asked
 ),
 by_requests as (
     select site, count(*) as requests, count(*) filter (reason <> '' or status >= 400) as errors,
         sum(bytes)::bigint as bytes, min(started_at) as first_request_at, max(started_at) as last_request_at,
         avg(epoch_us(ended_at) - epoch_us(started_at)) / 1e6 as mean_request_s,
-        min(epoch_us(started_at) - epoch_us(ended_before))
-            filter (kind_before = 'page' and status_before not between 300 and 399) / 1e6 as min_gap_s
-    from asked group by site
+        min(epoch_us(started_at) - epoch_us(ended_before)) filter (begins_turn) / 1e6 as min_gap_s
+    from timed group by site
 ),
 by_pages as (select site, count(*) as pages from pages group by site)
 select site, coalesce(pages, 0) as pages, coalesce(requests, 0) as requests, coalesce(errors, 0) as errors,

@@ -228,8 +228,7 @@ def _gaps(gaps: Gaps, delay_s: float) -> str:
     if gaps.sooner:
         named = ", ".join(f"{plain(site)} after {_seconds(gap_s)}" for site, gap_s in gaps.soonest)
         alarm = f"{gaps.sooner:,} of them sooner than the crawl's delay of {_seconds(delay_s)}: {named}."
-        # What a meta refresh leads to belongs to the same turn, and looks like any other page in the log.
-        caption += f' <span class="alarm">{escape(alarm)}</span> A page that sends on by itself may look so, too.'
+        caption += f' <span class="alarm">{escape(alarm)}</span>'
     bars = []
     for low_s, high_s, sites in zip(gaps.edges_s, (*gaps.edges_s[1:], None), gaps.sites, strict=True):
         until = "or more" if high_s is None else f"to {_seconds(high_s)}"
