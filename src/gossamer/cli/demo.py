@@ -73,6 +73,7 @@ def command(folder: Path) -> None:
 
 _VERDICT = "verdict.txt"
 _PORTS = "ports.json"
+_QUESTION = "select site, count(*) from pages group by 1 order by 2 desc limit 5"
 
 
 @contextmanager
@@ -115,4 +116,6 @@ The server's own log, after the crawl was started {times}:
 Look at what it left:
   gossamer status --data-dir {data}
   gossamer log --errors --data-dir {data}
+  gossamer query "{_QUESTION}" --data-dir {data}
+  gossamer report --data-dir {data}
   gossamer verify --data-dir {data}"""
