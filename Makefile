@@ -5,7 +5,7 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check lint format bench lock reference
+.PHONY: help setup test check lint format bench chaos lock reference
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ format: setup  ## Format the code and mend what can be mended mechanically
 
 bench: setup  ## Run the benchmarks: make bench ARGS="--help"
 	$(PYTHON) -m bench $(ARGS)
+
+chaos: setup  ## Inflict faults on crawls, all in short, or one in full: make chaos ARGS="kills"
+	$(PYTHON) -m chaos $(ARGS)
 
 reference: setup  ## Write docs/reference anew from the code
 	$(PYTHON) tools/reference.py
