@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from gossamer import metrics
@@ -15,43 +13,29 @@ from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
 from gossamer.frontier.postgres.address import Address
 from gossamer.frontier.postgres.auditing import audit, walk_queued, walk_settled
-from gossamer.frontier.postgres.claiming import Taken, claim_due, host_state, tidy
+from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
 from gossamer.frontier.postgres.completing import record_visits
 from gossamer.frontier.postgres.database import Database
 from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
+from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url
+from gossamer.frontier.postgres.recovering import free_all, reap, recover_the_dead, silent_others
 from gossamer.frontier.postgres.releasing import free_sites, owned_sites
-from gossamer.frontier.postgres.transaction import COUNTERS
-from gossamer.frontier.postgres.watch import Silent, Watch
+from gossamer.frontier.postgres.watch import Watch
 from gossamer.frontier.recent import RecentLinks
-from gossamer.records import (
-    GONE,
-    Claimed,
-    Completion,
-    CrawlState,
-    Orders,
-    Reason,
-    Scope,
-    SiteState,
-    Stats,
-    UrlState,
-    UrlStatus,
-    WorkerState,
-)
+from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, WorkerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.postgres.transaction import Transaction
-    from gossamer.records import Batch, Gone, HostState, Link
+    from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState
 
 T = TypeVar("T")
 
 ADD_LINKS = 2_000  # per transaction of `add`
-FREE_SITES = 2_000  # per transaction of `recover`
 RECENT_LINKS = 100_000  # about 12 MB per worker
 CLAIM_ROUNDS = 3  # with sites put in order in between
-LOOK_S = 1.0  # between two looks at whether others live
 LEASE_S = 60.0
 LEAST_PATIENCE_S = 2.0  # with a single statement, however short the lease
 
@@ -106,7 +90,7 @@ class PostgresFrontier:
         scope: Scope = Scope.WEB,
         terms: Mapping[str, str] = NO_TERMS,
     ) -> None:
-        silent = self._silent_others()
+        silent = silent_others(self._database, self._home, self.lease_s, self._clock)
 
         def work(tx: Transaction) -> None:
             tx.has_written = False  # nor is the clock saved: it may have to be set first
@@ -124,25 +108,7 @@ class PostgresFrontier:
 
         self._database.run("resume", work)
         self._database.crawl_clock.forget()
-        self._recover_the_dead()
-
-    def _silent_others(self) -> list[Silent]:
-        """Look at workers of other homes until one shows life, or none did for a lease: those are returned."""
-        watch = Watch(self.lease_s)
-        others = self._others()
-        watch.look(others, self._clock())
-        while others:
-            time.sleep(min(LOOK_S, self.lease_s / 10))
-            others = self._others()
-            if watch.has_moved(others):
-                break
-            if silent := watch.look(others, self._clock()):
-                return silent
-        return []
-
-    def _others(self) -> list[tuple[int, int]]:
-        rows = self._database.rows("live_workers")
-        return [(row.worker, row.beats) for row in rows if row.home != self._home]
+        recover_the_dead(self._database)
 
     def order(self, state: CrawlState) -> None:
         self._database.run("order", lambda tx: tx.run("order", state=state))
@@ -206,22 +172,8 @@ class PostgresFrontier:
 
         orders = self._database.run("heartbeat", work)
         if orders is not GONE:
-            self._reap()
+            reap(self._database, self._watch, self._clock)
         return orders
-
-    def _reap(self) -> None:
-        """End workers that were silent for a lease, and recover what the dead own, also what came after their end."""
-        others = [(row.worker, row.beats) for row in self._database.rows("live_workers")]
-        for worker, beats in self._watch.look(others, self._clock()):
-            if worker != self._database.worker:
-                self._database.run("reap", lambda tx: tx.run(
-                    "end_silent", shard=worker_shard(worker), worker=worker, beats=beats  # noqa: B023
-                ))  # fmt: skip
-        self._recover_the_dead()
-
-    def _recover_the_dead(self) -> None:
-        for row in self._database.rows("dead_owners"):
-            self._free_all(row.worker)
 
     def add(self, links: Sequence[Link]) -> int:
         unknown = self._recent.unknown(links)
@@ -288,16 +240,7 @@ class PostgresFrontier:
     def recover(self, worker: int) -> int:
         values = {"shard": worker_shard(worker), "worker": worker, "home": self._home}
         is_dead = self._database.run("recover", lambda tx: tx.run("declare_gone", **values))
-        return self._free_all(worker) if is_dead else 0
-
-    def _free_all(self, worker: int) -> int:
-        """Free what a dead worker owns, and put its figures with those of all the dead."""
-        freed = 0
-        while True:
-            owned, some = self._database.run("recover", lambda tx: _free_some(tx, worker))
-            freed += some
-            if not owned:
-                return freed
+        return free_all(self._database, worker) if is_dead else 0
 
     # ------------------------------------------------------------------ reads
 
@@ -305,45 +248,13 @@ class PostgresFrontier:
         return bool(self._database.rows("known", **site_key(self._crawl, site)._asdict(), url_hash=url_hash))
 
     def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
-        with self._database.snapshot() as tx:
-            rows = tx.run("find_seen", **tx.site_key(site)._asdict(), url_hash=url_hash)
-        if not rows:
-            return None
-        (row,) = rows
-        if row.outcome is not None:
-            reason = Reason(row.outcome) if row.outcome else None
-            status = UrlStatus.GIVEN_UP if reason else UrlStatus.DONE
-            return UrlState(status=status, depth=row.depth, reason=reason)
-        return UrlState(
-            status=UrlStatus.QUEUED,
-            depth=row.depth,
-            rank=row.rank,
-            tries=row.tries,
-            via=row.via,
-            wait_s=tx.wait_s(row.not_before),
-        )
+        return find_url(self._database, site, url_hash)
 
     def find_site(self, site: str) -> SiteState | None:
-        with self._database.snapshot() as tx:
-            rows = tx.run("find_site", **tx.site_key(site)._asdict())
-        if not rows:
-            return None
-        (row,) = rows
-        return SiteState(
-            site=row.name,
-            wait_s=None if row.excluded or not row.has_work else tx.wait_s(row.ready_at),
-            owner=row.owner,
-            epoch=row.epoch,
-            own_delay_s=row.delay_ms / 1000,
-            seeded=row.seeded,
-            excluded=row.excluded,
-            queued=row.queued,
-            failures=row.failures,
-        )
+        return find_site(self._database, site)
 
     def find_hosts(self, site: str) -> list[HostState]:
-        with self._database.snapshot() as tx:
-            return [host_state(tx, row) for row in tx.run("site_hosts", **tx.site_key(site)._asdict())]
+        return find_hosts(self._database, site)
 
     def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
         return walk_queued(self._database, site_key(self._crawl, site))
@@ -352,23 +263,7 @@ class PostgresFrontier:
         return [WorkerState(**row._asdict()) for row in self._database.rows("workers")]
 
     def stats(self) -> Stats:
-        with self._database.snapshot() as tx:
-            given_up = {Reason(row.reason): row.urls for row in tx.run("given_up")}
-            (row,) = tx.run("figures")
-            ready = [one.ready_at for one in tx.run("first_ready")]
-        left = None if tx.page_limit is None else max(0, tx.page_limit - row.pages - row.in_hand)
-        return Stats(
-            sites=row.sites,
-            sites_with_work=row.with_work,
-            sites_in_hand=row.owned,
-            known=row.known,
-            queued=row.known - row.done - sum(given_up.values()),
-            done=row.done,
-            pages=row.pages,
-            given_up=MappingProxyType(given_up),
-            pages_left=left,
-            wait_s=tx.wait_s(min(ready)) if ready else None,
-        )
+        return crawl_stats(self._database)
 
     def drained(self) -> bool:
         (row,) = self._database.rows("any_unsettled")
@@ -393,21 +288,3 @@ def _check_terms(ours: Mapping[str, str], theirs: Mapping[str, str]) -> None:
 def _add(tx: Transaction, links: Sequence[Link]) -> tuple[list[Link], int]:
     admitted = within_scope(tx, links)
     return admitted, add_links(tx, admitted)
-
-
-def _free_some(tx: Transaction, worker: int) -> tuple[int, int]:
-    """Return how many sites were found and how many of them were freed by us."""
-    owned = owned_sites(tx, worker, FREE_SITES)
-    if not owned and worker != tx.worker:
-        _inherit_figures(tx, worker)
-    return len(owned), free_sites(tx, worker, owned)
-
-
-def _inherit_figures(tx: Transaction, worker: int) -> None:
-    """Take over what a dead worker counted: what has to be summed up must not grow with every restart."""
-    shard = worker_shard(worker)
-    for row in tx.run("take_tally", shard=shard, worker=worker):
-        tx.mine.update({name: getattr(row, name) for name in COUNTERS})
-        tx.clock_ms = max(tx.clock_ms, row.clock_ms)
-    for row in tx.run("take_given_up", shard=shard, worker=worker):
-        tx.given_up[row.reason] += row.urls

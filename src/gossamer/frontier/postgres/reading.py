@@ -1,0 +1,81 @@
+"""Where a URL, a site and the crawl as a whole stand, each read as of one instant; writes nothing."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from gossamer.frontier.postgres.claiming import host_state
+from gossamer.records import Reason, SiteState, Stats, UrlState, UrlStatus
+
+if TYPE_CHECKING:
+    from gossamer.frontier.postgres.database import Database
+    from gossamer.records import HostState
+
+
+def find_url(database: Database, site: str, url_hash: bytes) -> UrlState | None:
+    """Return where a URL stands, or None if it was never accepted."""
+    with database.snapshot() as tx:
+        rows = tx.run("find_seen", **tx.site_key(site)._asdict(), url_hash=url_hash)
+    if not rows:
+        return None
+    (row,) = rows
+    if row.outcome is not None:
+        reason = Reason(row.outcome) if row.outcome else None
+        status = UrlStatus.GIVEN_UP if reason else UrlStatus.DONE
+        return UrlState(status=status, depth=row.depth, reason=reason)
+    return UrlState(
+        status=UrlStatus.QUEUED,
+        depth=row.depth,
+        rank=row.rank,
+        tries=row.tries,
+        via=row.via,
+        wait_s=tx.wait_s(row.not_before),
+    )
+
+
+def find_site(database: Database, site: str) -> SiteState | None:
+    """Return where a site stands, or None if it is not known."""
+    with database.snapshot() as tx:
+        rows = tx.run("find_site", **tx.site_key(site)._asdict())
+    if not rows:
+        return None
+    (row,) = rows
+    return SiteState(
+        site=row.name,
+        wait_s=None if row.excluded or not row.has_work else tx.wait_s(row.ready_at),
+        owner=row.owner,
+        epoch=row.epoch,
+        own_delay_s=row.delay_ms / 1000,
+        seeded=row.seeded,
+        excluded=row.excluded,
+        queued=row.queued,
+        failures=row.failures,
+    )
+
+
+def find_hosts(database: Database, site: str) -> list[HostState]:
+    """Return those hosts of a site whose robots.txt was asked for."""
+    with database.snapshot() as tx:
+        return [host_state(tx, row) for row in tx.run("site_hosts", **tx.site_key(site)._asdict())]
+
+
+def crawl_stats(database: Database) -> Stats:
+    """Return the crawl's figures: sums of the workers' counters, and the heads of the ready list."""
+    with database.snapshot() as tx:
+        given_up = {Reason(row.reason): row.urls for row in tx.run("given_up")}
+        (row,) = tx.run("figures")
+        ready = [one.ready_at for one in tx.run("first_ready")]
+    left = None if tx.page_limit is None else max(0, tx.page_limit - row.pages - row.in_hand)
+    return Stats(
+        sites=row.sites,
+        sites_with_work=row.with_work,
+        sites_in_hand=row.owned,
+        known=row.known,
+        queued=row.known - row.done - sum(given_up.values()),
+        done=row.done,
+        pages=row.pages,
+        given_up=MappingProxyType(given_up),
+        pages_left=left,
+        wait_s=tx.wait_s(min(ready)) if ready else None,
+    )
