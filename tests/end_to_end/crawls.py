@@ -36,8 +36,10 @@ class Crawl:
         workers: int = 2,
         frontier: str = "",  # a database's address; else a file in the folder
         variables: Mapping[str, str] | None = None,  # of the environment
+        wrapper: Sequence[str] = (),  # a command that runs the command
     ) -> None:
         self._variables = variables
+        self._wrapper = wrapper
         self.server = server
         self.folder = folder
         self.delay_s = delay_s
@@ -47,14 +49,14 @@ class Crawl:
         trust = ["--ca-file", str(server.ca_file)] if server.ca_file else []
         self._arguments = [
             *("crawl", str(seeds_file), "--data-dir", str(folder), "--email", EMAIL),
-            *("--delay", str(delay_s), "--nameserver", server.dns, "--allow-network", "127.0.0.0/8", *trust),
+            *("--delay", str(delay_s), "--nameserver", server.dns, "--allow-network", server.network, *trust),
             *("--workers", str(workers), "--set", "retry_wait=0.1", "--set", "progress_every=1"),
             *(("--frontier", frontier) if frontier else ()),
         ]
 
     def start(self, *flags: str) -> Start:
         """Start it, or start it again."""
-        return Start([*self._arguments, *flags], self._variables)
+        return Start([*self._arguments, *flags], self._variables, self._wrapper)
 
     def finish(self, *flags: str) -> str:
         """Start it and let it run to its end; return what it printed."""
@@ -81,10 +83,12 @@ class Crawl:
 class Start:
     """One start of a crawl; what is left of it when the block ends is killed."""
 
-    def __init__(self, arguments: list[str], variables: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, arguments: list[str], variables: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
+    ) -> None:
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the block ends
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "gossamer", *arguments],
+            [*wrapper, sys.executable, "-m", "gossamer", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
@@ -113,9 +117,9 @@ class Start:
         """Its exit status, once it has ended."""
         return self._process.poll()
 
-    def end(self, *, status: int = 0) -> str:
+    def end(self, *, status: int = 0, patience_s: float = PATIENCE_S) -> str:
         """Wait until it has ended by itself, with this exit status; return what it printed."""
-        self._process.wait(timeout=PATIENCE_S)
+        self._process.wait(timeout=patience_s)
         assert self._process.returncode == status, self.said
         return self.said
 
@@ -174,9 +178,9 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def wait_until(happened: Callable[[], bool], what: str) -> None:
+def wait_until(happened: Callable[[], bool], what: str, *, patience_s: float = PATIENCE_S) -> None:
     """Look again and again until something has happened."""
-    give_up_s = time.monotonic() + PATIENCE_S
+    give_up_s = time.monotonic() + patience_s
     while not happened():
         assert time.monotonic() < give_up_s, f"waited in vain for {what}"
         time.sleep(0.01)

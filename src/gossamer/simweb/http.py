@@ -44,7 +44,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self._address = transport.get_extra_info("sockname")[0]
-        if not self._address.startswith("127."):  # nothing outside this machine has any business here
+        if not self._traffic.is_own(self._address):  # nothing outside this machine has any business here
             self.transport.abort()
             return
         self._active_at = time.monotonic()

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from gossamer.simweb.spec import WebSpec
 
 
+LOOPBACK = 127
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
     """What to serve, and where."""
@@ -22,3 +25,4 @@ class Orders:
     port: int = 0  # 0: any free one
     tls_port: int = 0
     dns_port: int = 0
+    network: int = LOOPBACK  # the first number of all addresses

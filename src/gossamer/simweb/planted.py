@@ -29,9 +29,9 @@ class PlantedWeb:
         self.names = frozenset({page.host for page in spec.planted} | self._robots.keys())
         self._numbers = {name: number for number, name in enumerate(sorted(self.names))}
 
-    def address(self, name: str) -> str:
-        """Return the address of a planted host, for which no `PlantedName` says otherwise."""
-        return f"127.0.{1 + self._numbers[name] // 254}.{1 + self._numbers[name] % 254}"
+    def place(self, name: str) -> str:
+        """Return the last three numbers of a planted host's address, for which no `PlantedName` says otherwise."""
+        return f"0.{1 + self._numbers[name] // 254}.{1 + self._numbers[name] % 254}"
 
     def find(self, name: str, target: str) -> Planted | None:
         """Return the page at a path (with its query), if there is one."""

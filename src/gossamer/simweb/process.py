@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from gossamer.simweb.answers import Answers
 from gossamer.simweb.hosts import split
 from gossamer.simweb.log import Request, parse_log
-from gossamer.simweb.orders import Orders
+from gossamer.simweb.orders import LOOPBACK, Orders
 from gossamer.simweb.plan import Web
 from gossamer.urls import normalise
 
@@ -39,13 +39,14 @@ class Server:
         self.pid = child.pid
         self.port: int = facts["port"]
         self.tls_port: int | None = facts["tls_port"] or None
-        self.dns = f"127.0.0.1:{facts['dns_port']}"
+        self.dns = f"{orders.network}.0.0.1:{facts['dns_port']}"
+        self.network = f"{orders.network}.0.0.0/8"  # that all addresses are in
         self.ca_file = self.folder / "ca.pem" if orders.spec.tls else None
         self.web = Web(
             orders.spec,
             port=self.port,
             tls_port=facts["tls_port"],
-            own_addresses=facts["own_addresses"],
+            network=facts["network"],
         )
         self._answers = Answers(self.web)
 
@@ -121,12 +122,15 @@ def serve(
     dns_port: int = 0,
     folder: Path | None = None,
     warm: bool = False,
+    network: int = LOOPBACK,
 ) -> Iterator[Server]:
     """Serve a simulated web on this machine until the block ends, or the process that entered it does.
 
     Ports are free ones unless given. Logs and the authority's certificate go into `folder`, where they stay,
     or into a temporary folder that is removed at the end. `warm` makes all bodies first, as far as they fit
-    into memory, so that a benchmark measures its crawler. Raises OSError if it cannot listen.
+    into memory, so that a benchmark measures its crawler. `network` is the first number of all addresses: unless it is
+    loopback's, this machine must take all of them for its own, and whoever reaches them is served. Raises OSError if it
+    cannot listen.
     """
     home = folder or Path(tempfile.mkdtemp(prefix="simweb-"))
     orders = Orders(
@@ -137,6 +141,7 @@ def serve(
         port=port,
         tls_port=tls_port,
         dns_port=dns_port,
+        network=network,
     )
     path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
     child = subprocess.Popen(

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from gossamer.simweb.http import Connection
+from gossamer.simweb.orders import LOOPBACK
 from gossamer.simweb.plan import Web
 from gossamer.simweb.text import prepare
 from gossamer.simweb.tls import Certificates
@@ -46,38 +47,40 @@ class _NameProtocol(asyncio.DatagramProtocol):
             self._transport.sendto(reply, addr)
 
 
-def own_addresses() -> bool:
-    """Say whether all of 127.0.0.0/8 is this machine, as on Linux, or just 127.0.0.1."""
+def _is_own(network: int) -> bool:
+    """Say whether a whole network is this machine, as that of loopback is on Linux, or just 127.0.0.1."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
-            probe.bind(("127.1.0.1", 0))
+            probe.bind((f"{network}.1.0.1", 0))
         except OSError:
+            if network != LOOPBACK:
+                raise
             return False
     return True
 
 
-def _listen(port: int, *, everywhere: bool) -> socket.socket:
-    """Return a listening socket for all loopback addresses, or for the only one there is."""
+def _listen(port: int, network: int | None) -> socket.socket:
+    """Return a listening socket for all addresses of a network, or for the only one there is."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if everywhere:
+    if network == LOOPBACK:
         # Where this is not permitted, `Connection` still refuses whatever does not come in by loopback.
         with suppress(OSError, AttributeError):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
-    listener.bind(("0.0.0.0" if everywhere else "127.0.0.1", port))  # noqa: S104
+    listener.bind(("0.0.0.0" if network else "127.0.0.1", port))  # noqa: S104
     listener.listen(_BACKLOG)
     return listener
 
 
 async def _serve(orders: Orders) -> None:
     loop = asyncio.get_running_loop()
-    everywhere = own_addresses()
-    plain = _listen(orders.port, everywhere=everywhere)
-    tls = _listen(orders.tls_port, everywhere=everywhere) if orders.spec.tls else None
+    network = orders.network if _is_own(orders.network) else None
+    plain = _listen(orders.port, network)
+    tls = _listen(orders.tls_port, network) if orders.spec.tls else None
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    names.bind(("127.0.0.1", orders.dns_port))
+    names.bind((f"{orders.network}.0.0.1", orders.dns_port))
     port, tls_port = plain.getsockname()[1], tls.getsockname()[1] if tls is not None else 0
-    web = Web(orders.spec, port=port, tls_port=tls_port, own_addresses=everywhere)
+    web = Web(orders.spec, port=port, tls_port=tls_port, network=network)
     traffic = Traffic(web, orders.folder)
     await loop.create_datagram_endpoint(lambda: _NameProtocol(traffic), sock=names)
     await loop.create_server(lambda: Connection(traffic, "http"), sock=plain)
@@ -88,7 +91,7 @@ async def _serve(orders: Orders) -> None:
     if orders.warm:
         traffic.warm()
     traffic.close_idle()
-    _say(port=port, tls_port=tls_port, dns_port=names.getsockname()[1], own_addresses=everywhere)
+    _say(port=port, tls_port=tls_port, dns_port=names.getsockname()[1], network=network)
     await _obey(traffic)
 
 

@@ -11,6 +11,7 @@ from gossamer.simweb.answers import Answer, Answers
 from gossamer.simweb.dns import NameServer
 from gossamer.simweb.hosts import split
 from gossamer.simweb.log import format_line
+from gossamer.simweb.orders import LOOPBACK
 from gossamer.urls import normalise
 
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ class Traffic:
         self._ports = {"http": web.port, "https": web.tls_port}
         self.connections: set[Connection] = set()
         self.answered = 0
+
+    def is_own(self, address: str) -> bool:
+        """Say whether an address is of the network that this web is in."""
+        return address.startswith(f"{self._web.network or LOOPBACK}.")
 
     def answer(self, scheme: str, address: str, head: Head) -> Answer:
         """Decide what to say to a request that came in on `address`."""
