@@ -31,14 +31,14 @@ class Hosts(NamedTuple):
 class HostPlan:
     """Which hosts there are; `port` and `tls_port` are part of every URL."""
 
-    def __init__(self, spec: WebSpec, *, port: int, tls_port: int, own_addresses: bool) -> None:
+    def __init__(self, spec: WebSpec, *, port: int, tls_port: int, network: int | None) -> None:
         self.spec = spec
         self.port = port
         self.tls_port = tls_port
         self.scheme = "https" if spec.tls else "http"
         self.planted = PlantedWeb(spec, port=port, tls_port=tls_port)
         self.hosts = lru_cache(maxsize=1 << 16)(self._hosts)
-        self._own_addresses = own_addresses
+        self.network = network  # the first number of every address; None: there is none but 127.0.0.1
         self._ports = {"http": _suffix(port, 80), "https": _suffix(tls_port, 443)}
         self._moved_spread, self._www_spread, self._sub_spread = (Spread(spec.seed, p) for p in (2, 3, 7))
         self._missing_spread, self._named_spread, self._delay_spread = (Spread(spec.seed, p) for p in (11, 13, 17))
@@ -61,13 +61,12 @@ class HostPlan:
     def address(self, name: str) -> str | None:
         """Return the address that serves a host name: every site has its own, where the system allows it."""
         if name in self.planted.names:
-            return self.planted.address(name) if self._own_addresses else "127.0.0.1"
-        site = self.site_number(name)
-        if site is None:
+            place = self.planted.place(name)
+        elif (site := self.site_number(name)) is not None:
+            place = f"{1 + site // (254 * 256)}.{site // 254 % 256}.{1 + site % 254}"
+        else:
             return None
-        if not self._own_addresses:
-            return "127.0.0.1"
-        return f"127.{1 + site // (254 * 256)}.{site // 254 % 256}.{1 + site % 254}"
+        return "127.0.0.1" if self.network is None else f"{self.network}.{place}"
 
     def _hosts(self, site: int) -> Hosts:
         spec = self.spec
