@@ -54,6 +54,10 @@ class Crawl:
             *(("--frontier", frontier) if frontier else ()),
         ]
 
+    def command(self) -> list[str]:
+        """What a person would type to start it."""
+        return [sys.executable, "-m", "gossamer", *self._arguments]
+
     def start(self, *flags: str) -> Start:
         """Start it, or start it again."""
         return Start([*self._arguments, *flags], self._variables, self._wrapper)
