@@ -44,7 +44,7 @@ from gossamer.worker.rounds import Rounds
 from gossamer.worker.rows import answer_row, link_rows, page_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from gossamer.fetch import Fetcher
     from gossamer.frontier.clock import Clock
@@ -230,20 +230,22 @@ class Worker:
             return ""
         if parsed.refresh and parsed.refresh != url.url:
             return parsed.refresh
-        links = select_links(
-            parsed.links,
-            depth=url.depth,
-            max_depth=self._manners.scope.max_depth,
-            exclusions=self._desk.exclusions,
-        )
-        links, refused = self._traps.select(links, host=url.host, site=turn.site.site, year=self._year())
-        for trap, count in refused.items():
-            self._figures.refused(trap, count)
+        self._desk.ledger.note_links(self._choose_links(turn, url, parsed.links, depth=url.depth + 1))
         self._traps.note_page(turn.site.site, parsed.text or parsed.content_hash)
-        depth, via = url.depth + 1, url.url_hash
-        self._desk.ledger.note_links(self._hooks.choose([Link(*link, depth, via=via) for link in links]))
         await self._store_page(turn, url, answer, parsed)
         return ""
+
+    def _choose_links(
+        self, turn: Turn, url: QueuedUrl, links: Sequence[Url], *, depth: int, rank: int = 0
+    ) -> Sequence[Link]:
+        """Return what the crawl may follow of the links that stand at a URL."""
+        chosen = select_links(
+            links, depth=depth - 1, max_depth=self._manners.scope.max_depth, exclusions=self._desk.exclusions
+        )
+        chosen, refused = self._traps.select(chosen, host=url.host, site=turn.site.site, year=self._year())
+        for trap, count in refused.items():
+            self._figures.refused(trap, count)
+        return self._hooks.choose([Link(*link, depth, rank, via=url.url_hash) for link in chosen])
 
     async def _store_page(self, turn: Turn, url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> None:
         """Settle a page: stored, or left out for a reason of its own."""
