@@ -60,6 +60,9 @@ class Run:
             "max_duration_s": 20.0,
             "repair": self.repaired.extend,
             "show": self.show,
+            "rotate": lambda: False,
+            "reopen": lambda: None,
+            "deserted": lambda: False,
             **terms,
         }
 

@@ -18,7 +18,8 @@ from gossamer.api.loop_thread import LoopThread
 from gossamer.api.page import fetched_page
 from gossamer.crawl.compose import open_worker
 from gossamer.crawl.engines import open_frontier
-from gossamer.crawl.folder import SETTINGS_FILE, gather_settings, lend_log, rotate_log
+from gossamer.crawl.folder import SETTINGS_FILE, gather_settings
+from gossamer.crawl.log import lend_log, rotate_log
 from gossamer.crawl.start import open_crawl
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
@@ -198,7 +199,7 @@ class Crawl:
             except FrontierError as error:
                 log.warning("Whether the crawl is over cannot be told yet (%s).", error)
                 continue
-            rotate_log(self._folder)
+            rotate_log(self._folder, self._settings.log, now_at=time.time())
             elapsed_s = time.monotonic() - started_s
             self._end = end_of(drained, stats, elapsed_s=elapsed_s, max_duration_s=self._settings.crawl.max_duration_s)
         self._worker.stop()

@@ -6,6 +6,7 @@ Its name and summary stand in `SUMMARIES`, so that `gossamer --help` loads no co
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -84,7 +85,9 @@ def run(arguments: list[str]) -> int:
         sys.stdout.flush()
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):  # whoever read along, or the terminal, is gone
+            raise
         # Python flushes stdout once more at exit: give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED

@@ -1,31 +1,26 @@
-"""A crawl's folder: whether it may be used, its settings, and its log. Archives and tables are the store's."""
+"""A crawl's folder: whether it may be used, and its settings. Archives and tables are the store's."""
 
 from __future__ import annotations
 
 import dataclasses
-import logging
 import os
 import time
-from contextlib import contextmanager
-from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gossamer.config import as_toml, gather
+from gossamer.crawl.log import LOG_FILE
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.delays import DELAYS_FILE, read_delays
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 SETTINGS_FILE: Final = "crawl.toml"
 FRONTIER_FILE: Final = "frontier.sqlite"
 HOME_FILE: Final = "home"  # with a frontier elsewhere: what this folder is called there
-LOG_FILE: Final = "logs/gossamer.log"
-MAX_LOG_BYTES: Final = 10_000_000
-OLD_LOGS: Final = 5
 
 _BEFORE_A_CRAWL: Final = {LOCK_FILE, HOME_FILE, "logs"}  # what a start that was cut off may have left
 
@@ -86,42 +81,3 @@ def _note_delay(folder: Path, delay_s: float) -> None:
 def read_settings(folder: Path) -> Settings:
     """Read the settings that the crawl runs with, and nothing else: all its processes have the same."""
     return Settings(**gather(SECTIONS, file=folder / SETTINGS_FILE, environment={}, flags={}))
-
-
-@contextmanager
-def open_log(folder: Path, level: str) -> Iterator[None]:
-    """Let this process log to the crawl's file. All append to one file, which only the supervisor rotates."""
-    root = logging.getLogger()
-    former = root.level
-    root.setLevel(level.upper())
-    try:
-        with lend_log(folder, level, root):
-            yield
-    finally:
-        root.setLevel(former)
-
-
-@contextmanager
-def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]:
-    """Let what a logger hears go to the crawl's file too; how much it hears is left as it is."""
-    handler = WatchedFileHandler(folder / LOG_FILE, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
-    handler.setLevel(level.upper())
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        handler.close()
-
-
-def rotate_log(folder: Path) -> None:
-    """Begin a new log file if this one is full; the oldest goes."""
-    log = folder / LOG_FILE
-    if not log.exists() or log.stat().st_size < MAX_LOG_BYTES:
-        return
-    for number in range(OLD_LOGS - 1, 0, -1):
-        old = log.with_name(f"{log.name}.{number}")
-        if old.exists():
-            old.replace(log.with_name(f"{log.name}.{number + 1}"))
-    log.replace(log.with_name(f"{log.name}.1"))

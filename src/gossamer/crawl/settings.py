@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gossamer import __version__
+from gossamer.crawl.log import LogSettings
 from gossamer.fetch import FetchSettings
 from gossamer.frontier.settings import FrontierSettings
 from gossamer.page_process.settings import PageSettings
@@ -72,6 +73,7 @@ SECTIONS: dict[str, type[Any]] = {
     "workbench": WorkbenchSettings,
     "worker": WorkerSettings,
     "supervisor": SupervisorSettings,
+    "log": LogSettings,
 }
 
 
@@ -93,6 +95,7 @@ class Settings:
     workbench: WorkbenchSettings
     worker: WorkerSettings
     supervisor: SupervisorSettings
+    log: LogSettings
 
 
 _EMAIL = re.compile(r"[^@\s<>()\[\],;:\"\\]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,7 +15,8 @@ from gossamer.crawl.announce import announce, count, warnings
 from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.exclusions import apply_exclusions
-from gossamer.crawl.folder import LOG_FILE, holds_crawl, make_folder, open_log, rotate_log, write_settings
+from gossamer.crawl.folder import holds_crawl, make_folder, write_settings
+from gossamer.crawl.log import LOG_FILE, has_terminal, open_log, reopen_log, rotate_log
 from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.crawl.site_delays import read_site_delays
 from gossamer.crawl.terms import shared_terms
@@ -135,10 +138,7 @@ def _put_in_order(folder: Path, audience: Audience) -> None:
 async def _supervise(
     frontier: Frontier, folder: Path, settings: Settings, workers: int, lock: int, audience: Audience
 ) -> Ended:
-    def show(progress: Progress) -> None:
-        rotate_log(folder)
-        audience.show(progress)
-
+    attended = has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
     supervisor = Supervisor(
         frontier=frontier,
         command=[sys.executable, "-P", "-m", "gossamer.crawl.worker_process", str(folder)],
@@ -149,7 +149,10 @@ async def _supervise(
         stop_s=settings.worker.stop_s,
         max_duration_s=settings.crawl.max_duration_s,
         repair=lambda workers: repair(folder, workers),
-        show=show,
+        show=audience.show,
+        rotate=lambda: rotate_log(folder, settings.log, now_at=time.time()),
+        reopen=reopen_log,
+        deserted=lambda: attended and not has_terminal(),
     )
     ended = await supervisor.run()
     if ended.end is End.MISTAKE:

@@ -1,7 +1,7 @@
 """A worker process: `python -m gossamer.crawl.worker_process FOLDER SOCKET LOCK PARENT`, started by the supervisor.
 
 It dies with its supervisor: by the kernel's hand where there is one for that, else when the socket ends. SIGTERM stops
-it in good order; SIGINT it never sees.
+it in good order, SIGHUP makes it reopen the log; SIGINT it never sees.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.crawl.compose import open_worker
 from gossamer.crawl.engines import open_frontier
-from gossamer.crawl.folder import open_log, read_settings
+from gossamer.crawl.folder import read_settings
+from gossamer.crawl.log import open_log, reopen_log, reopen_output
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier.clock import boot_seconds
@@ -61,7 +62,8 @@ async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) ->
             frontier=frontier, folder=folder, name=name, label=label, settings=settings, clock=boot_seconds
         ) as (worker, figures):
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # blocked so far: see `Child.start`
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _follow_log, folder)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP})  # blocked so far: see `Child`
             reader, writer = await asyncio.open_connection(sock=supervisor)
             telling = asyncio.create_task(_report(worker, figures, writer))
             watching = asyncio.create_task(_end_with(reader))
@@ -70,6 +72,11 @@ async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) ->
             watching.cancel()
             writer.write(_line(figures=figures.snapshot()))
             await writer.drain()
+
+
+def _follow_log(folder: Path) -> None:
+    reopen_log()
+    reopen_output(folder)
 
 
 async def _report(worker: Worker, figures: Figures, writer: asyncio.StreamWriter) -> None:

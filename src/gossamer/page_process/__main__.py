@@ -138,6 +138,7 @@ def _obey_only_the_worker(worker: int) -> None:
     """Die with the worker, and not before: Ctrl-C goes to the whole group, but pages are still to be read."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
     if sys.platform == "linux":

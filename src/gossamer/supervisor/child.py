@@ -19,8 +19,8 @@ MISTAKE: Final = 2  # exit status of a worker that met a mistake of the operator
 _MAX_LINE_BYTES: Final = 1 << 20
 
 # Blocked while a worker starts, and inherited so: a Ctrl-C, which the terminal sends to all, never reaches it, and a
-# SIGTERM waits until it is ready to stop in good order.
-_BLOCKED: Final = {signal.SIGINT, signal.SIGTERM}
+# SIGTERM waits until it is ready to stop in good order, a SIGHUP until it has a log to reopen.
+_BLOCKED: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 class Child(asyncio.Protocol):
@@ -61,6 +61,10 @@ class Child(asyncio.Protocol):
     def stop(self) -> None:
         """Ask it to end in good order."""
         self._process.terminate()
+
+    def follow_log(self) -> None:
+        """Tell it that the log file was moved away."""
+        self._process.send_signal(signal.SIGHUP)
 
     def kill(self) -> None:
         """End it now."""

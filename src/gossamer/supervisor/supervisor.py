@@ -91,6 +91,9 @@ class Supervisor:
         max_duration_s: float | None,
         repair: Callable[[Collection[str]], object],  # puts the files of dead workers in order
         show: Callable[[Progress], None],  # called every second
+        rotate: Callable[[], bool],  # begins a new log file when it is time; tells whether it was
+        reopen: Callable[[], None],  # lets go of a log file that was moved away
+        deserted: Callable[[], bool],  # tells whether the terminal that it was started from is gone
     ) -> None:
         self._frontier = frontier
         self._command = command
@@ -102,6 +105,9 @@ class Supervisor:
         self._max_duration_s = max_duration_s
         self._repair = repair
         self._show = show
+        self._rotate = rotate
+        self._reopen = reopen
+        self._deserted = deserted
         self._children: set[Child] = set()
         self._tally = Tally()
         self._end: End | None = None
@@ -114,11 +120,11 @@ class Supervisor:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
 
     async def run(self) -> Ended:
-        """Crawl until it is over. Ctrl-C or SIGTERM stops in good order, a second one at once."""
+        """Crawl until it is over. Ctrl-C or SIGTERM stops in good order, a second one at once; SIGHUP reopens logs."""
         loop = asyncio.get_running_loop()
-        signals = (signal.SIGINT, signal.SIGTERM)
-        for number in signals:
-            loop.add_signal_handler(number, self._on_signal)
+        signals = {signal.SIGINT: self._on_signal, signal.SIGTERM: self._on_signal, signal.SIGHUP: self._on_hangup}
+        for number, heed in signals.items():
+            loop.add_signal_handler(number, heed)
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep_worker()) for _ in range(self._workers)]
@@ -238,10 +244,22 @@ class Supervisor:
         else:
             self.stop(End.STOPPED)
 
+    def _on_hangup(self) -> None:
+        """Stop if the terminal was closed; else somebody moved the log file, and all are to begin a new one."""
+        if self._deserted():
+            self.stop(End.STOPPED)
+        else:
+            self._follow_log()
+
+    def _follow_log(self) -> None:
+        self._reopen()
+        for child in self._children:
+            child.follow_log()
+
     # ------------------------------------------------------------------ watching
 
     async def _watch_workers(self) -> None:
-        """Kill workers that have fallen silent, until cancelled. Waits for nothing that these may hold."""
+        """Kill workers that have fallen silent, and keep the log short. Waits for nothing that workers may hold."""
         while True:
             await asyncio.sleep(TICK_S)
             for child in self._children:
@@ -249,6 +267,11 @@ class Supervisor:
                 if child.silent_s > self._silence_s:
                     log.warning("A worker (pid %d) was silent for %g s and is killed.", child.pid, self._silence_s)
                     child.kill()
+            try:
+                if self._rotate():
+                    self._follow_log()
+            except OSError as error:
+                log.warning("No new log file can be begun (%s).", error)
 
     async def _watch_crawl(self) -> None:
         """Show how far the crawl is, and end it when it is over, until cancelled."""

@@ -1,0 +1,116 @@
+"""A crawl's log file: appended to by all its processes, rotated by size and age, reopened when somebody else moves it.
+
+What belongs here: `logs/gossamer.log`. What does not: the log of requests, which is a table of the store's.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from logging.handlers import WatchedFileHandler
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LOG_FILE: Final = "logs/gossamer.log"
+_TIME: Final = "%Y-%m-%d %H:%M:%S"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    """When a new log file is begun, and how many old ones are kept."""
+
+    log_size_bytes: int = field(default=10_000_000, metadata={"help": "of a log file before a new one", "minimum": 1})
+    log_age_s: float = field(default=7 * 86_400.0, metadata={"help": "of a log file before a new one", "minimum": 1})
+    old_logs: int = field(default=5, metadata={"help": "log files kept besides the current one", "minimum": 1})
+
+
+@contextmanager
+def open_log(folder: Path, level: str) -> Iterator[None]:
+    """Let this process log to the crawl's file. All append to one file, which only the supervisor rotates."""
+    root = logging.getLogger()
+    former = root.level
+    root.setLevel(level.upper())
+    try:
+        with lend_log(folder, level, root):
+            yield
+    finally:
+        root.setLevel(former)
+
+
+@contextmanager
+def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]:
+    """Let what a logger hears go to the crawl's file too; how much it hears is left as it is."""
+    handler = WatchedFileHandler(folder / LOG_FILE, encoding="utf-8")  # a file that was moved away is opened anew
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+    handler.setLevel(level.upper())
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+def reopen_log() -> None:
+    """Let go of a log file that was moved away, now and not with the next line, so that it can be compressed."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, WatchedFileHandler):
+            handler.acquire()
+            try:
+                handler.reopenIfNeeded()
+            finally:
+                handler.release()
+
+
+def reopen_output(folder: Path) -> None:
+    """Let what this process prints (a crash of the interpreter, say) go to the log file that is there now."""
+    with suppress(OSError):  # no room, no descriptors: the old file will do
+        descriptor = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            for printed in (sys.stdout, sys.stderr):
+                os.dup2(descriptor, printed.fileno())
+        finally:
+            os.close(descriptor)
+
+
+def rotate_log(folder: Path, settings: LogSettings, *, now_at: float) -> bool:
+    """Begin a new log file if this one is full or old, and tell whether; the oldest goes."""
+    log = folder / LOG_FILE
+    try:
+        size = log.stat().st_size
+    except OSError:
+        return False
+    if size < settings.log_size_bytes and (not size or now_at - _began_at(log, now_at) < settings.log_age_s):
+        return False
+    for number in range(settings.old_logs - 1, 0, -1):
+        old = log.with_name(f"{log.name}.{number}")
+        if old.exists():
+            old.replace(log.with_name(f"{log.name}.{number + 1}"))
+    log.replace(log.with_name(f"{log.name}.1"))
+    return True
+
+
+def _began_at(log: Path, now_at: float) -> float:
+    """Return when a log file was begun (Unix seconds): its first line says so, and no clock of the file system's."""
+    with log.open("rb") as file:
+        first = file.readline(len("2026-01-31 23:59:59")).decode("ascii", "replace")
+    try:
+        return time.mktime(time.strptime(first, _TIME))
+    except ValueError:  # something printed, not logged
+        return now_at
+
+
+def has_terminal() -> bool:
+    """Tell whether a person's terminal is there, as opposed to a service or a terminal that was closed."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+    except OSError:
+        return False
+    return True
