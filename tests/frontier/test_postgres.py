@@ -29,7 +29,6 @@ from tests.frontier.samples import claim, complete, link, links, names, wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-VERSION = postgres_server.versions()[0]
 SQL = database.SQL
 
 # Statements on links that are on their way in join their tables to the batch by shard; those that look over a whole
@@ -45,9 +44,15 @@ OVERVIEWS = {
 SHARDED = r"\b(?:FROM|JOIN|UPDATE|INTO|USING)\s+(site|queue|seen|host|worker|tally|given_up)\b"
 
 
+@pytest.fixture(scope="module", params=postgres_server.versions())
+def version(request: pytest.FixtureRequest) -> str:
+    """The major version of the server; empty for whichever there is."""
+    return str(request.param)
+
+
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[PostgresLab]:
-    lab = PostgresLab(tmp_path, version=VERSION)
+def lab(tmp_path: Path, version: str) -> Iterator[PostgresLab]:
+    lab = PostgresLab(tmp_path, version=version)
     lab.open().resume(delay_s=70)
     yield lab
     lab.close()
@@ -64,9 +69,9 @@ def outsider(lab: PostgresLab) -> Iterator[psycopg.Connection[Any]]:
 
 
 @pytest.fixture(scope="module")
-def large() -> Iterator[PostgresFrontier]:
+def large(version: str) -> Iterator[PostgresFrontier]:
     """A crawl with 20,000 sites and 200,000 URLs, made by the server itself."""
-    address = postgres_server.new_database(VERSION)
+    address = postgres_server.new_database(version)
     with PostgresFrontier(address, "large") as frontier:
         frontier.resume(delay_s=70)
         frontier.join("test")
@@ -235,8 +240,8 @@ def test_sites_spread_over_all_shards_and_differently_for_every_crawl() -> None:
 # ---------------------------------------------------------------------- neighbours
 
 
-def test_ten_first_comers_create_one_schema_and_one_crawl() -> None:
-    address = postgres_server.new_database(VERSION)
+def test_ten_first_comers_create_one_schema_and_one_crawl(version: str) -> None:
+    address = postgres_server.new_database(version)
     failures: list[BaseException] = []
     barrier = threading.Barrier(10)
 
@@ -437,8 +442,8 @@ def test_a_crawl_that_names_sites_differently_is_refused(
         lab.open()
 
 
-def test_a_database_of_a_newer_gossamer_is_left_alone() -> None:
-    address = postgres_server.new_database(VERSION)
+def test_a_database_of_a_newer_gossamer_is_left_alone(version: str) -> None:
+    address = postgres_server.new_database(version)
     PostgresFrontier(address, "x").__exit__()
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute("UPDATE gossamer.schema_version SET version = 999")
@@ -505,24 +510,24 @@ def test_a_statement_that_takes_too_long_fails_and_the_next_one_works(
     assert complete(frontier, owned, links=[link("b.test/")]).new_links == 1, "nothing of it was believed to be known"
 
 
-def test_a_server_that_takes_no_writes_is_told_in_one_sentence(lab: PostgresLab) -> None:
+def test_a_server_that_takes_no_writes_is_told_in_one_sentence(lab: PostgresLab, version: str) -> None:
     read_only = make_conninfo(lab.address, options="-c default_transaction_read_only=on")
     with PostgresFrontier(read_only, lab.crawl) as frontier:
         assert frontier.stats().known == 0, "reading works"
         with pytest.raises(FrontierError, match=r"it takes no writes: give the address of the primary"):
             frontier.add([link("a.test/")])
-    empty = make_conninfo(postgres_server.new_database(VERSION), options="-c default_transaction_read_only=on")
+    empty = make_conninfo(postgres_server.new_database(version), options="-c default_transaction_read_only=on")
     with pytest.raises(GossamerError, match=r"cannot be opened: .*it takes no writes.*\.$"):
         PostgresFrontier(empty, "x")
 
 
 def test_a_database_that_is_away_is_tried_again_with_patience(
-    lab: PostgresLab, outsider: psycopg.Connection[Any]
+    lab: PostgresLab, outsider: psycopg.Connection[Any], version: str
 ) -> None:
     frontier, _ = lab.join()
     frontier.add(links("a.test", 2))
     name = str(conninfo_to_dict(lab.address)["dbname"])
-    with psycopg.connect(postgres_server.server(VERSION), autocommit=True) as elsewhere:
+    with psycopg.connect(postgres_server.server(version), autocommit=True) as elsewhere:
         elsewhere.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
         try:
             elsewhere.execute(
