@@ -47,6 +47,10 @@ class Reason(StrEnum):
     PARSE_MEMORY = "parse_memory"
     PARSE_CRASHED = "parse_crashed"
 
+    # A sitemap that lists nothing
+    NO_SITEMAP = "no_sitemap"  # none where one lies by convention: nobody had said that there is
+    BAD_SITEMAP = "bad_sitemap"  # something else, or what cannot be read
+
     # Ours
     CANCELLED = "cancelled"  # we stopped while it was under way; it is asked for again
     INTERNAL_ERROR = "internal_error"  # a bug of ours, with a traceback in the log

@@ -1,0 +1,332 @@
+"""Reads a sitemap: XML, a feed or plain text, from the bytes as they came to what it lists. `docs/sitemaps.md`.
+
+Read as a stream, without a tree; no entity is ever declared or looked up. What cannot be read to its end yields what
+could be read, as with pages.
+"""
+
+from __future__ import annotations
+
+import calendar
+import math
+import re
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+from xml.parsers import expat
+
+from gossamer.inflate import NotInflated, inflate
+from gossamer.parse.charset import decode
+from gossamer.parse.head import read_head
+from gossamer.records import ParseFailed, Reason
+from gossamer.urls import normalise
+
+if TYPE_CHECKING:
+    from gossamer.records import Fetched
+
+# What the protocol allows a file to hold (sitemaps.org); no more of it is read.
+MAX_ENTRIES: Final = 50_000
+MAX_SITEMAP_BYTES: Final = 50 << 20  # inflated
+
+USUAL_PRIORITY: Final = 0.5  # of an entry that names none, as the protocol has it
+OLD_S: Final = 365 * 86_400.0  # since it was changed
+
+_MAX_WRAPS: Final = 2  # a file that ends in .gz, sent with a content encoding on top
+_MAX_DEPTH: Final = 100
+_MAX_FIELD_CHARS: Final = 10_000
+_MAX_SHOWN_CHARS: Final = 200
+_STEP_CHARS: Final = 1 << 16
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+
+
+class Format(StrEnum):
+    """In what form a sitemap is written."""
+
+    URLSET = "urlset"
+    INDEX = "index"
+    RSS = "rss"
+    ATOM = "atom"
+    TEXT = "text"
+
+
+class Entry(NamedTuple):
+    """A page that a sitemap lists."""
+
+    url: str  # normalised
+    rank: int  # smaller is fetched earlier; 0 as of any link
+    priority: float | None  # 0 to 1
+    changed_at: float | None  # Unix seconds
+
+
+class Sitemap(NamedTuple):
+    """What a sitemap lists."""
+
+    format: Format
+    entries: list[Entry]  # distinct, in the order in which to fetch them
+    sitemaps: list[str]  # that an index names: normalised, distinct, in order
+    refused: list[tuple[str, str]]  # what is no URL to crawl, shortened, and why
+    cut: str  # why not all of it was read; empty if it was
+
+
+def read_sitemap(fetched: Fetched) -> Sitemap | ParseFailed:
+    """Read a sitemap; one that is none, or cannot be read, is a ParseFailed with the reason BAD_SITEMAP."""
+    head = read_head(fetched.head)
+    inflated = inflate(fetched.body, head.encodings, max_bytes=MAX_SITEMAP_BYTES)
+    if isinstance(inflated, NotInflated):
+        if not fetched.body.startswith((_GZIP_MAGIC, b"<")):  # a server may say so of a file that it sends as it is
+            return _failed(inflated.detail)
+        body, truncated = fetched.body, False
+    else:
+        body, truncated = inflated.body, inflated.truncated
+    for _ in range(_MAX_WRAPS):
+        if not body.startswith(_GZIP_MAGIC):
+            break
+        unzipped = inflate(body, "gzip", max_bytes=MAX_SITEMAP_BYTES)
+        if isinstance(unzipped, NotInflated):
+            return _failed(unzipped.detail)
+        body, truncated = unzipped.body, truncated or unzipped.truncated
+    text = decode(body, head.charset).text.lstrip("\ufeff\0 \t\r\n")
+    found = _Listing(fetched.url)
+    is_cut = truncated or fetched.truncated is not None
+    failure = _read_xml(text, found) if text.startswith("<") else _read_text(text, found)
+    if failure:
+        return _failed(failure)
+    if is_cut and not found.cut.startswith("more than"):
+        found.cut = "it is longer than what may be read of a sitemap, or came incomplete"
+    return found.sitemap(fetched.started_at)
+
+
+def rank_of(priority: float | None, changed_at: float | None, now_at: float) -> int:
+    """Return the rank of an entry: 0, as of any link, but more for what its site calls unimportant, or is old."""
+    below = USUAL_PRIORITY - (USUAL_PRIORITY if priority is None else priority)
+    is_old = changed_at is not None and now_at - changed_at > OLD_S
+    return 2 * max(0, math.ceil(10 * below - 1e-9)) + is_old
+
+
+@lru_cache(maxsize=1_024)  # a site that is published as a whole says the same of every page
+def parse_time(text: str) -> float | None:
+    """Return the Unix seconds of a date as sitemaps (W3C) and feeds (RFC 822) write it; None if it is none."""
+    found = _W3C.match(text)
+    if found is None:
+        return _parse_mail_date(text)
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    month, day = month or 1, day or 1
+    if not (year and month <= 12 and day <= calendar.monthrange(year, month)[1]):
+        return None
+    if hour > 24 or minute > 59 or second > 60:
+        return None
+    moment = calendar.timegm((year, month, day, hour, minute, second))
+    sign, hours, minutes = found[7], int(found[8] or 0), int(found[9] or 0)
+    return float(moment - (hours * 3_600 + minutes * 60) * (-1 if sign == "-" else 1))
+
+
+def _parse_mail_date(text: str) -> float | None:
+    if not _MAIL_DATE.match(text):
+        return None
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError, TypeError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _parse_priority(text: str) -> float | None:
+    found = _PRIORITY.fullmatch(text)
+    return min(float(found[0].replace(",", ".")), 1.0) if found else None
+
+
+def _failed(detail: str) -> ParseFailed:
+    return ParseFailed(reason=Reason.BAD_SITEMAP, detail=detail)
+
+
+class _EnoughError(Exception):
+    """No more of a file is read."""
+
+
+class _Listing:
+    """What was found so far."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._pages: dict[str, tuple[float | None, float | None]] = {}
+        self._sitemaps: dict[str, None] = {}
+        self._refused: list[tuple[str, str]] = []
+        self._seen = 0
+        self.format = Format.TEXT
+        self.cut = ""
+
+    def take(self, loc: str, changed: str = "", priority: str = "", *, is_sitemap: bool = False) -> None:
+        """Take in an entry; raises _EnoughError if it is one too many."""
+        self._count()
+        loc = loc.strip()
+        url = normalise(loc, self._base)
+        if not loc:
+            self._refused.append(("", "names no URL"))
+        elif not isinstance(url, str):
+            self._refused.append((loc[:_MAX_SHOWN_CHARS], url.value))
+        elif is_sitemap:
+            self._sitemaps[url] = None
+        elif url not in self._pages:
+            self._pages[url] = (_parse_priority(priority.strip()), parse_time(changed.strip()) if changed else None)
+
+    def refuse(self, text: str, why: str) -> None:
+        """Note what is no entry; raises _EnoughError like `take`."""
+        self._count()
+        self._refused.append((text[:_MAX_SHOWN_CHARS], why))
+
+    def _count(self) -> None:
+        if self._seen == MAX_ENTRIES:
+            self.cut = f"more than {MAX_ENTRIES:,} entries"
+            raise _EnoughError
+        self._seen += 1
+
+    def sitemap(self, now_at: float) -> Sitemap:
+        """Return all of it: by rank, and within one rank the most important and the newest first."""
+        entries = [
+            Entry(url, rank_of(priority, changed_at, now_at), priority, changed_at)
+            for url, (priority, changed_at) in self._pages.items()
+        ]
+        entries.sort(key=_order)
+        return Sitemap(self.format, entries, [*self._sitemaps], self._refused, self.cut)
+
+
+def _order(entry: Entry) -> tuple[int, float, float]:
+    return (
+        entry.rank,
+        -(USUAL_PRIORITY if entry.priority is None else entry.priority),
+        -(entry.changed_at or 0.0),
+    )
+
+
+# ---------------------------------------------------------------------- plain text
+
+
+def _read_text(text: str, found: _Listing) -> str:
+    """Read a URL per line; return why it is no sitemap, if so."""
+    if not _URL_LINE.match(text):
+        return "empty" if not text else "neither XML nor a list of URLs"
+    try:
+        for line in text.splitlines():
+            line = line.strip()
+            if _URL_LINE.match(line):
+                found.take(line)
+            elif line and not line.startswith("#"):
+                found.refuse(line, "not an absolute URL")
+    except _EnoughError:
+        pass
+    return ""
+
+
+# ---------------------------------------------------------------------- XML
+
+
+def _read_xml(text: str, found: _Listing) -> str:
+    """Read XML as a stream; return why it is no sitemap, if so."""
+    reader = _XmlReader(found)
+    try:
+        for start in range(0, len(text), _STEP_CHARS):
+            reader.feed(text[start : start + _STEP_CHARS], is_last=start + _STEP_CHARS >= len(text))
+    except _EnoughError:
+        pass
+    except _NoSitemapError as why:
+        return str(why)
+    except expat.ExpatError as error:
+        if not reader.has_begun:
+            return f"not XML: {error}"
+        found.cut = f"not well-formed from here on: {error}"
+    return ""
+
+
+class _NoSitemapError(Exception):
+    """It is something else, or hostile."""
+
+
+class _XmlReader:
+    """Follows the elements of a file, and passes on what each entry says."""
+
+    def __init__(self, found: _Listing) -> None:
+        self._found = found
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._data
+        self._parser.EntityDeclHandler = self._refuse_entities
+        self._depth = 0
+        self._items: frozenset[str] = frozenset()  # names of the elements that are entries
+        self._fields: dict[str, int] = {}  # of their children that matter: name and slot
+        self._item_depth = 0  # of the entry that is open; 0: none is
+        self._slot = -1  # of the child that is open; -1: none that matters
+        self._values = ["", "", ""]
+        self.has_begun = False
+
+    def feed(self, text: str, *, is_last: bool) -> None:
+        """Read on."""
+        self._parser.Parse(text, is_last)
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._item_depth:
+            if self._depth == self._item_depth + 1 and (slot := self._fields.get(name)) is not None:
+                self._open_field(slot, attributes)
+        elif name in self._items:
+            self._item_depth = self._depth
+            self._values = ["", "", ""]
+        elif self._depth == 1:
+            self._begin(name)
+        if self._depth > _MAX_DEPTH:
+            raise _NoSitemapError(f"elements nested more than {_MAX_DEPTH} deep")
+
+    def _open_field(self, slot: int, attributes: dict[str, str]) -> None:
+        if slot == _LOC and (href := attributes.get("href")) is not None:  # Atom
+            if attributes.get("rel", "alternate") == "alternate" and not self._values[_LOC]:
+                self._values[_LOC] = href
+        elif not self._values[slot]:  # the first of its kind counts
+            self._slot = slot
+
+    def _end(self, name: str) -> None:
+        if self._depth == self._item_depth:
+            self._item_depth = 0
+            self._found.take(*self._values, is_sitemap=name.endswith("sitemap"))
+        elif self._depth == self._item_depth + 1:
+            self._slot = -1
+        self._depth -= 1
+
+    def _data(self, text: str) -> None:
+        if self._slot >= 0 and len(self._values[self._slot]) < _MAX_FIELD_CHARS:
+            self._values[self._slot] += text
+
+    def _begin(self, root: str) -> None:
+        """Learn from the root element what is in the file. Names are told apart by prefix: an image has a loc too."""
+        prefix, colon, local = root.rpartition(":")
+        form = _ROOTS.get(local.lower())
+        if form is None:
+            raise _NoSitemapError("an HTML page" if local.lower() == "html" else f"its root element is <{root[:40]}>")
+        self.has_begun = True
+        self._found.format, items, fields = form
+        if local == "RDF":  # the one whose entries are in another namespace than its root
+            prefix = colon = ""
+        self._items = frozenset(prefix + colon + item for item in items)
+        self._fields = {name if ":" in name else prefix + colon + name: slot for name, slot in fields.items()}
+
+    def _refuse_entities(self, *_: object) -> None:
+        raise _NoSitemapError("it declares entities")
+
+
+_LOC, _CHANGED, _PRIORITY_SLOT = 0, 1, 2
+_SITEMAP_FIELDS: Final = {"loc": _LOC, "lastmod": _CHANGED, "priority": _PRIORITY_SLOT}
+_RSS: Final = (Format.RSS, ("item",), {"link": _LOC, "pubDate": _CHANGED, "dc:date": _CHANGED})
+_ROOTS: Final[dict[str, tuple[Format, tuple[str, ...], dict[str, int]]]] = {
+    "urlset": (Format.URLSET, ("url", "sitemap"), _SITEMAP_FIELDS),
+    "sitemapindex": (Format.INDEX, ("sitemap", "url"), _SITEMAP_FIELDS),
+    "rss": _RSS,
+    "rdf": _RSS,
+    "feed": (Format.ATOM, ("entry",), {"link": _LOC, "updated": _CHANGED, "published": _CHANGED}),
+}
+_URL_LINE: Final = re.compile(r"https?://", re.IGNORECASE)
+_PRIORITY: Final = re.compile(r"[0-9]{0,3}[.,]?[0-9]{1,20}")
+_W3C: Final = re.compile(
+    r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?"
+    r"\s?(?:[Zz]|([+-])([0-9]{2}):?([0-9]{2}))?)?)?)?$"
+)
+_MAIL_DATE: Final = re.compile(r"(?:[A-Za-z]{3,9},)?\s*[0-9]{1,2}[ -][A-Za-z]{3,9}[ -][0-9]{2,4}\b")
