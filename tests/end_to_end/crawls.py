@@ -67,11 +67,23 @@ class Crawl:
         with self.start(*flags) as start:
             return start.end()
 
-    def judge(self, *, allowed_repeats: int = 0, kills: Sequence[float] = (), **terms: str) -> Verdict:
+    def judge(
+        self,
+        *,
+        allowed_repeats: int = 0,
+        kills: Sequence[float] = (),
+        trap_bounds: Mapping[str, int] | None = None,
+        **terms: str,
+    ) -> Verdict:
         """Let the server's log tell how it went."""
         expected = simweb.expected(self.server.web, self.seeds, token="Gossamer", **terms)  # type: ignore[arg-type]
         return simweb.judge(
-            self.server.log(), delay_s=self.delay_s, expected=expected, allowed_repeats=allowed_repeats, kills=kills
+            self.server.log(),
+            delay_s=self.delay_s,
+            expected=expected,
+            allowed_repeats=allowed_repeats,
+            kills=kills,
+            trap_bounds=trap_bounds or {},
         )
 
     def wait_for_requests(self, count: int) -> None:

@@ -19,8 +19,9 @@ from gossamer.simweb.dice import unit_of
 from gossamer.simweb.hosts import split
 from gossamer.simweb.plan import Kind
 from gossamer.simweb.render import render
-from gossamer.simweb.robots import MOVED_PATH, ROBOTS_PATH
+from gossamer.simweb.robots import MOVED_PATH, NO_ROBOTS, ROBOTS_PATH
 from gossamer.simweb.spec import Behaviour
+from gossamer.simweb.traps import TRAPS, Door, trap_body
 
 if TYPE_CHECKING:
     from gossamer.simweb.plan import Page, Web
@@ -36,7 +37,7 @@ class Answer(NamedTuple):
     status: int
     head: bytes  # header lines, each with its line end
     body: bytes
-    kind: str = "page"  # page | robots | other
+    kind: str = "page"  # page | robots | trap | other
     leads_to: str = ""  # where it redirects, by whatever means
     wait_s: float = 0.0  # Retry-After of a 429 or 503, Crawl-delay of a robots.txt
     retryable: bool = False  # 429, 5xx, or not to be had in full: may be asked for again
@@ -58,6 +59,8 @@ class Answers:
         """Return what a host says; None if there is no such host. `accepts` is an Accept-Encoding."""
         web = self._web
         url = web.origin(name, scheme) + target
+        if trap := web.trap(name):
+            return _trapped(web, trap, name, target)
         if target in (ROBOTS_PATH, MOVED_PATH):
             robots = self._robots(url, scheme, name, target)
             if robots is not None:
@@ -184,6 +187,18 @@ def _robots_file(robots: Robots) -> Answer:
         return Answer(robots.status, head, b"No robots.txt here.\n", kind="robots", retryable=retryable)
     head = b"Content-Type: text/plain; charset=utf-8\r\n"
     return Answer(200, head, robots.text(), kind="robots", wait_s=robots.crawl_delay_s or 0.0)
+
+
+def _trapped(web: Web, kind: str, name: str, target: str) -> Answer:
+    if target == ROBOTS_PATH:
+        return _robots_file(NO_ROBOTS)
+    origin = web.origin(name)
+    page = TRAPS[kind](Door(name, target, web.spec.year))
+    if page.leads_to:
+        return _redirect(302, origin + page.leads_to, origin + target, kind="trap")
+    hosts = [web.origin(host) + "/" for host in page.hosts]
+    head = b"Content-Type: text/html; charset=utf-8\r\n"
+    return Answer(200, head, trap_body(page.words, [*page.links, *hosts]), kind="trap")
 
 
 def _planted(page: Page) -> Answer:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gossamer.simweb.dice import Spread, unit_of
 from gossamer.simweb.planted import PlantedWeb
 from gossamer.simweb.robots import NO_ROBOTS, Robots, robots_for_all, robots_with_a_name
+from gossamer.simweb.traps import TRAPS, trap_kind, trap_site
 from gossamer.simweb.words import SITE_WORDS, SUBDOMAINS
 
 if TYPE_CHECKING:
@@ -58,12 +59,22 @@ class HostPlan:
         hosts = self.hosts(site)
         return site if name in (hosts.main, hosts.alias, *hosts.subs) else None
 
+    def trap(self, name: str) -> str | None:
+        """Return the kind of the trap that a host name belongs to, if it does."""
+        return trap_kind(name, self.spec.traps) if self.spec.traps else None
+
+    def trap_sites(self) -> list[str]:
+        """Return the names of all traps."""
+        return [trap_site(kind, number) for number in range(self.spec.traps) for kind in TRAPS]
+
     def address(self, name: str) -> str | None:
         """Return the address that serves a host name: every site has its own, where the system allows it."""
         if name in self.planted.names:
             place = self.planted.place(name)
         elif (site := self.site_number(name)) is not None:
             place = f"{1 + site // (254 * 256)}.{site // 254 % 256}.{1 + site % 254}"
+        elif self.trap(name) is not None:
+            place = "0.0.1"
         else:
             return None
         return "127.0.0.1" if self.network is None else f"{self.network}.{place}"

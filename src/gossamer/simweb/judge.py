@@ -6,15 +6,16 @@ the crawler's. What counts as a turn, and which gaps are asked for, is in `turns
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gossamer.simweb.turns import Early, Pace, early_requests
 from gossamer.urls import host_of, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gossamer.simweb.expected import Expected
     from gossamer.simweb.log import Request
@@ -36,6 +37,18 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trapped:
+    """A trap on which more was spent than it is worth."""
+
+    site: str
+    pages: int
+    bound: int
+
+    def __str__(self) -> str:
+        return f"{self.site} ({self.pages} pages, at most {self.bound})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What a crawler did wrong."""
 
@@ -48,6 +61,8 @@ class Verdict:
     early: tuple[Early, ...]
     repeated: tuple[Repeat, ...]
     repeated_robots: tuple[Repeat, ...]
+    trapped: tuple[Trapped, ...]
+    trap_pages: Mapping[str, int]  # asked for, by the name of each trap's site
     allowed_repeats: int  # requests too many that are no fault, as after a crash
 
     @property
@@ -58,13 +73,22 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Whether there is nothing to complain about."""
-        faults = (self.missed, self.unexpected, self.disallowed, self.unasked, self.early)
+        faults = (self.missed, self.unexpected, self.disallowed, self.unasked, self.early, self.trapped)
         return not any(faults) and self.repeats <= self.allowed_repeats
 
     def summary(self) -> str:
         """Say it in one paragraph."""
         sentences = [f"{self.requests} requests, {self.visited} pages."]
-        for name in ("missed", "unexpected", "disallowed", "unasked", "early", "repeated", "repeated_robots"):
+        for name in (
+            "missed",
+            "unexpected",
+            "disallowed",
+            "unasked",
+            "early",
+            "repeated",
+            "repeated_robots",
+            "trapped",
+        ):
             faults: tuple[object, ...] = getattr(self, name)
             if faults:
                 shown = "; ".join(str(fault) for fault in faults[:_SHOWN])
@@ -89,6 +113,7 @@ def judge(
     slack_s: float = 0.0,
     kills: Sequence[float] = (),
     unheard_s: float = 0.5,
+    trap_bounds: Mapping[str, int] = MappingProxyType({}),
 ) -> Verdict:
     """Judge the requests of one crawl.
 
@@ -97,6 +122,7 @@ def judge(
     how many requests too many are forgiven, though still reported; `slack_s` how much a gap may be too short.
     `robots_first` False for a log that begins in the middle of a crawl. `kills` are the instants (CLOCK_MONOTONIC) at
     which the crawler was killed: a Crawl-delay or Retry-After answered less than `unheard_s` before one is forgiven.
+    `trap_bounds` says how many pages may be asked for of each trap of a kind; one without a bound is only counted.
     """
     requests = sorted(log, key=lambda request: request.arrived)
     sites: defaultdict[str, list[Request]] = defaultdict(list)
@@ -116,6 +142,8 @@ def judge(
         early += found
         robots += [r for r in theirs if r.kind == "robots" and id(r) not in hops]
     pages = [request for request in requests if request.kind == "page"]
+    traps = [request for request in requests if request.kind == "trap"]
+    spent = Counter(_site(request) for request in traps)
     strays = dict.fromkeys(request.url for request in requests if request.kind == "other")
     asked = dict.fromkeys(request.url for request in pages)
     visited = frozenset(expected.depths) if expected is not None else frozenset(asked)
@@ -128,8 +156,10 @@ def judge(
         disallowed=tuple(url for url in asked if url in disallowed),
         unasked=_unasked(requests) if robots_first else (),
         early=tuple(sorted(early, key=lambda fault: fault.arrived)),
-        repeated=_repeated(pages, tries),
+        repeated=_repeated([*pages, *traps], tries),
         repeated_robots=_repeated(robots, tries, robots_cache_s),
+        trapped=_trapped(spent, trap_bounds),
+        trap_pages=spent,
         allowed_repeats=allowed_repeats,
     )
 
@@ -141,6 +171,16 @@ def _site(request: Request) -> str:
         return ""
 
 
+def _trapped(spent: Mapping[str, int], bounds: Mapping[str, int]) -> tuple[Trapped, ...]:
+    """Return the traps on which more was spent than their kind's bound."""
+    found = []
+    for site, pages in spent.items():
+        bound = bounds.get(site.partition("-")[0], pages)
+        if pages > bound:
+            found.append(Trapped(site=site, pages=pages, bound=bound))
+    return tuple(found)
+
+
 def _unasked(requests: Sequence[Request]) -> tuple[str, ...]:
     """Return pages that were asked for before anybody had asked for the robots.txt of their host."""
     asked: set[str] = set()
@@ -148,7 +188,7 @@ def _unasked(requests: Sequence[Request]) -> tuple[str, ...]:
     for request in requests:
         if request.kind == "robots":
             asked.add(host_of(request.url))
-        elif request.kind == "page" and host_of(request.url) not in asked:
+        elif request.kind in ("page", "trap") and host_of(request.url) not in asked:
             found[request.url] = None
     return tuple(found)
 

@@ -22,7 +22,7 @@ class Request(NamedTuple):
 
     arrived: float  # seconds of CLOCK_MONOTONIC
     ended: float
-    kind: str  # page | robots | other: what is no request for a page of this web, such as a wrong host
+    kind: str  # page | robots | trap | other: what is no request for a page of this web, such as a wrong host
     method: str
     scheme: str
     host: str  # as asked for, with the port

@@ -102,11 +102,14 @@ class Web(HostPlan):
         return self.origin(name, "http" if site % 3 == 0 else self.scheme) + "/"
 
     def seeds(self, count: int | None = None) -> list[str]:
-        """Return the seeds of the first `count` sites, or of all."""
-        return [self.seed(site) for site in range(self.spec.sites if count is None else count)]
+        """Return the seeds of the first `count` sites, or of all, traps included."""
+        if count is not None:
+            return [self.seed(site) for site in range(count)]
+        traps = [f"{self.origin(name)}/" for name in self.trap_sites()]
+        return [*(self.seed(site) for site in range(self.spec.sites)), *traps]
 
     def find(self, url: str) -> Page | None:
-        """Return what a normalised URL stands for; None if no server of this web would be asked."""
+        """Return what a normalised URL stands for; None if no server of this web would be asked, or only a trap."""
         scheme, name, target = split(url)
         if url != self.origin(name, scheme) + target or (scheme == "https" and not self.spec.tls):
             return None

@@ -117,6 +117,9 @@ class WebSpec:
     chunked: float = 0.1  # sent without a length
     based: float = 0.05  # with a <base href>
 
+    traps: int = 0  # of each kind in `simweb.traps`: sites without end, beside the others
+    year: int = 2026  # in which their calendars begin
+
     slow_s: float = 0.3
     retry_after_s: int = 1
     crawl_delay_s: float = 1.0
