@@ -24,6 +24,7 @@ SUMMARIES = {
     "check": "Say how Gossamer sees a URL, a robots.txt, a page or an address.",
     "db": "Prepare a PostgreSQL database for crawls, upgrade it, or see what it holds.",
     "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
+    "doctor": "Say whether this machine is fit for a crawl, and how to mend what is not.",
     "exclude": "Leave sites, or parts of them, alone from now on.",
     "explain": "Say why a URL was fetched or not, or when a site has its next turn.",
     "export": "Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.",

@@ -60,7 +60,7 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audie
     """Begin or go on with the crawl in a folder, until it is over or stopped."""
     log_to = open_log(folder, settings.crawl.log_level)
     with open_crawl(folder, settings, sources, audience, log_to=log_to) as (frontier, lock):
-        workers = settings.crawl.workers or _cores()
+        workers = settings.crawl.workers or count_cores()
         for line in announce(settings, frontier.stats(), workers=workers, folder=folder):
             audience.say(line)
         return asyncio.run(_supervise(frontier, folder, settings, workers, lock, audience))
@@ -160,6 +160,6 @@ async def _supervise(
     return ended
 
 
-def _cores() -> int:
+def count_cores() -> int:
     """Return how many processors this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ from gossamer.frontier.statements import read_statements
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+ROUND_TRIPS = 5
 SQL = read_statements(resources.files("gossamer.frontier.postgres") / "administering.sql")
 
 
@@ -34,6 +36,55 @@ class Contents(NamedTuple):
     place: str
     crawls: Sequence[Any]
     tables: Sequence[Any]
+
+
+class Server(NamedTuple):
+    """A database server as an operator sees it."""
+
+    place: str
+    version: int  # 150004 is 15.4
+    settings: dict[str, str]  # by name; sizes in bytes
+    standby: bool
+    connections: int  # of clients, this one included
+    round_trip_s: float
+    ahead_s: float  # its clock, of ours
+
+
+SETTINGS = (
+    "autovacuum",
+    "fsync",
+    "full_page_writes",
+    "max_connections",
+    "max_wal_size",
+    "shared_buffers",
+)
+_UNITS = {"B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20}
+
+
+def examine(address: str) -> Server:
+    """Return what matters to a crawl about a database server; changes nothing."""
+    with _connected(address) as (connection, place):
+        began_s = time.perf_counter()
+        for _ in range(ROUND_TRIPS):
+            connection.execute("SELECT 1")
+        round_trip_s = (time.perf_counter() - began_s) / ROUND_TRIPS
+        sent_at = time.time()
+        (server,) = connection.execute(SQL["server"].encode()).fetchall()
+        ahead_s = server.now_at - (sent_at + time.time()) / 2
+        rows = connection.execute(SQL["settings"].encode(), {"names": list(SETTINGS)}).fetchall()
+        return Server(
+            place=place,
+            version=connection.info.server_version,
+            settings={row.name: _in_bytes(row.setting, row.unit) for row in rows},
+            standby=server.standby,
+            connections=server.connections,
+            round_trip_s=round_trip_s,
+            ahead_s=ahead_s,
+        )
+
+
+def _in_bytes(setting: str, unit: str | None) -> str:
+    return str(int(setting) * _UNITS[unit]) if unit in _UNITS else setting
 
 
 def prepare(address: str) -> Upgraded:

@@ -50,6 +50,7 @@ class Transaction:
         self.state: str = row["state"]
         self.delay_ms: int = row["delay_ms"]
         self.page_limit: int | None = row["page_limit"]
+        self.site_limit: int | None = row["site_limit"]
         self.scope = Scope(row["scope"])
         self.exclusions: int = row["exclusions"]
         self.next_seq: int = row["next_seq"]
@@ -226,18 +227,24 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
 def refuse_network_file_system(path: Path) -> None:
     """Refuse a folder whose locks and syncs other machines share, where the system tells (Linux)."""
     folder = path.resolve().parent
+    kind = file_system(folder)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise GossamerError(
+            f"{folder} lies on a network file system ({kind}), where SQLite is not safe: choose a local folder "
+            "for the crawl's data."
+        )
+
+
+def file_system(folder: Path) -> str:
+    """Return what kind of file system a folder lies on; nothing where the system does not tell."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8").splitlines()
     except OSError:
-        return
+        return ""
     best, kind = "", ""
     for line in lines:
         fields, _, tail = line.partition(" - ")
         mounted_on = fields.split()[4].replace("\\040", " ")
         if folder.is_relative_to(mounted_on) and len(mounted_on) >= len(best):
             best, kind = mounted_on, tail.split()[0]
-    if kind in NETWORK_FILE_SYSTEMS:
-        raise GossamerError(
-            f"{folder} lies on a network file system ({kind}), where SQLite is not safe: choose a local folder "
-            "for the crawl's data."
-        )
+    return kind

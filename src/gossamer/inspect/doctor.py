@@ -1,0 +1,269 @@
+"""Judges a machine and a database for a crawl: what was found, what to do about it, and what to type. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from gossamer.fetch.limits import in_flight_limit
+from gossamer.frontier.sqlite.database import NETWORK_FILE_SYSTEMS
+from gossamer.inspect.wording import size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gossamer.inspect.machine import Disk, Memory, Names, WallClock
+
+PAGE_BYTES: Final = 30_000  # of archive and tables, for one page of the usual size
+WORKER_BYTES: Final = 300_000_000  # a worker and its page process at work, rounded up
+SLOW_SYNC_S: Final = 0.05
+SLOW_LOOKUP_S: Final = 1.0
+SLOW_ROUND_TRIP_S: Final = 0.02
+CLOCK_GAP_S: Final = 5.0
+CONNECTIONS_PER_WORKER: Final = 1
+CONNECTIONS_SPARE: Final = 10  # supervisors, operators' commands, what the server keeps for its own administrator
+OLDEST_POSTGRES: Final = 150_000
+MADE_AT: Final = 1_767_225_600.0  # 2026: no clock that is right says less
+GB: Final = 1_000_000_000
+
+
+class Grade(StrEnum):
+    """How something is."""
+
+    GOOD = "good"
+    POOR = "poor"  # a crawl runs, but slower or less safely than it could
+    BAD = "bad"  # a crawl would not run, or lose what it promises
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    topic: str
+    grade: Grade
+    found: str
+    advice: str = ""
+    command: str = ""  # exactly what to type
+
+
+def judge_open_files(soft: int, hard: int, *, in_flight: int) -> Finding:
+    """Judge the limit of open files: a worker raises the soft one to the hard one by itself."""
+    possible = in_flight_limit(in_flight, hard) if hard > 0 else in_flight
+    found = f"{soft:,} allowed, at most {'any number' if hard < 0 else f'{hard:,}'}"
+    if possible >= in_flight:
+        return Finding(topic="open files", grade=Grade.GOOD, found=found)
+    return Finding(
+        topic="open files",
+        grade=Grade.BAD if possible < 50 else Grade.POOR,
+        found=f"{found}: a worker could ask {possible:,} servers at once, not {in_flight:,}",
+        advice="allow more before the crawl starts (in a service: LimitNOFILE=65536)",
+        command="ulimit -Hn 65536",
+    )
+
+
+def judge_disk(disk: Disk, *, min_free_bytes: int, sqlite: bool) -> Iterator[Finding]:
+    """Judge where the files go."""
+    where = f"{disk.folder}" + (f" ({disk.file_system})" if disk.file_system else "")
+    if disk.sync_s is None:
+        yield Finding(
+            topic="disk",
+            grade=Grade.BAD,
+            found=f"{where} cannot be written to",
+            advice="let the user who crawls own it, or name another folder with --data-dir",
+            command=f"sudo chown $USER {disk.folder}",
+        )
+        return
+    network = disk.file_system in NETWORK_FILE_SYSTEMS
+    yield Finding(
+        topic="file system",
+        grade=(Grade.BAD if sqlite else Grade.POOR) if network else Grade.GOOD,
+        found=f"{where}, " + ("a network file system" if network else "local"),
+        advice="keep the crawl on a disk of this machine" if network else "",
+        command="gossamer crawl … --data-dir /a/local/folder" if network else "",
+    )
+    pages = max(0, disk.free_bytes - min_free_bytes) // PAGE_BYTES
+    full = disk.free_bytes <= min_free_bytes
+    poor = disk.free_bytes < 10 * GB
+    yield Finding(
+        topic="disk space",
+        grade=Grade.BAD if full else Grade.POOR if poor else Grade.GOOD,
+        found=f"{size(disk.free_bytes)} free, enough for about {pages:,} pages",
+        advice=f"a crawl pauses below {size(min_free_bytes)}: make room, or use a larger disk" if full or poor else "",
+        command=f"du -xsh {disk.folder}/* | sort -h" if full or poor else "",
+    )
+    slow = disk.sync_s > SLOW_SYNC_S
+    yield Finding(
+        topic="sync speed",
+        grade=Grade.POOR if slow else Grade.GOOD,
+        found=f"{disk.sync_s * 1000:.1f} ms to keep 4 KB",
+        advice="every batch waits for this, twice a second: an SSD serves better" if slow else "",
+        command="gossamer crawl … --data-dir /on/an/ssd" if slow else "",
+    )
+
+
+def judge_memory(memory: Memory | None, *, workers: int) -> Finding:
+    """Judge whether the workers fit."""
+    if memory is None:
+        return Finding(topic="memory", grade=Grade.GOOD, found="the system does not tell")
+    free = min(memory.available_bytes, memory.limit_bytes or memory.available_bytes)
+    limited = f", limited to {size(memory.limit_bytes)}" if memory.limit_bytes else ""
+    found = f"{size(memory.available_bytes)} of {size(memory.total_bytes)} free{limited}"
+    fitting = max(1, free // WORKER_BYTES)
+    if workers <= fitting:
+        return Finding(topic="memory", grade=Grade.GOOD, found=f"{found}; {workers} workers take about "
+                       f"{size(workers * WORKER_BYTES)}")  # fmt: skip
+    return Finding(
+        topic="memory",
+        grade=Grade.POOR,
+        found=f"{found}; {workers} workers take up to {size(workers * WORKER_BYTES)}",
+        advice="start fewer workers",
+        command=f"gossamer crawl … --workers {fitting}",
+    )
+
+
+def judge_clock(clock: WallClock) -> Finding:
+    """Judge the clock on the wall: pace never depends on it, but dates in the archives and robots expiry do."""
+    if clock.now_at < MADE_AT:
+        return Finding(
+            topic="clock",
+            grade=Grade.BAD,
+            found="the clock is years behind",
+            advice="set it, or certificates and dates in archives are wrong",
+            command="sudo timedatectl set-ntp true",
+        )
+    if clock.synchronised is False:
+        return Finding(
+            topic="clock",
+            grade=Grade.POOR,
+            found="nothing keeps the clock right",
+            advice="dates in archives may be wrong; waits are not, they go by another clock",
+            command="sudo timedatectl set-ntp true",
+        )
+    told = "kept right" if clock.synchronised else "plausible; whether it is kept right, the system does not tell"
+    return Finding(topic="clock", grade=Grade.GOOD, found=told)
+
+
+def judge_names(names: Names, nameserver: str | None) -> Finding:
+    """Judge how names are looked up."""
+    whom = nameserver or "the system's name server"
+    if names.failure:
+        return Finding(
+            topic="DNS",
+            grade=Grade.BAD,
+            found=f"{whom} has no address of {names.name} ({names.failure})",
+            advice="see that the network is up, or name a server that answers",
+            command="gossamer crawl … --nameserver 9.9.9.9",
+        )
+    slow = names.took_s > SLOW_LOOKUP_S
+    return Finding(
+        topic="DNS",
+        grade=Grade.POOR if slow else Grade.GOOD,
+        found=f"{whom} answered in {names.took_s * 1000:.0f} ms",
+        advice="run a caching name server on this machine" if slow else "",
+        command="sudo apt install unbound && gossamer crawl … --nameserver 127.0.0.1" if slow else "",
+    )
+
+
+class Wanted(NamedTuple):
+    """What a setting of PostgreSQL should be."""
+
+    value: str
+    grade: Grade  # if it is not
+    why: str
+
+
+SWITCHES: Final[Mapping[str, Wanted]] = {
+    "fsync": Wanted("on", Grade.BAD, "a power cut would tear the frontier"),
+    "full_page_writes": Wanted("on", Grade.BAD, "a power cut would tear the frontier"),
+    "autovacuum": Wanted("on", Grade.BAD, "claims become slower and slower without it"),
+}
+SIZES: Final[Mapping[str, tuple[int, str]]] = {
+    "shared_buffers": (1 << 30, "the ready list and the heads of queues should stay in memory"),
+    "max_wal_size": (4 << 30, "checkpoints come too often otherwise"),
+}
+
+
+def judge_switches(settings: Mapping[str, str]) -> Iterator[Finding]:
+    """Judge the settings of PostgreSQL on which safety rests, and the sizes on which speed does."""
+    for name, wanted in SWITCHES.items():
+        right = settings.get(name) == wanted.value
+        yield Finding(
+            topic=name,
+            grade=Grade.GOOD if right else wanted.grade,
+            found=settings.get(name, "not told"),
+            advice="" if right else wanted.why,
+            command="" if right else f'psql -c "ALTER SYSTEM SET {name} = {wanted.value}" -c "SELECT pg_reload_conf()"',
+        )
+    for name, (least, why) in SIZES.items():
+        right = int(settings.get(name, "0")) >= least
+        after = "; then restart the server" if name == "shared_buffers" else ""
+        yield Finding(
+            topic=name,
+            grade=Grade.GOOD if right else Grade.POOR,
+            found=size(int(settings.get(name, "0"))),
+            advice="" if right else f"{why}: at least {size(least)}{after}",
+            command="" if right else f"psql -c \"ALTER SYSTEM SET {name} = '{least >> 20}MB'\"",
+        )
+
+
+def judge_unreachable(sentence: str) -> Finding:
+    """Judge a database that could not be asked."""
+    return Finding(
+        topic="PostgreSQL",
+        grade=Grade.BAD,
+        found=sentence,
+        advice="see that the server runs and lets this machine in; the password comes from PGPASSFILE or PGPASSWORD",
+        command="psql postgresql://user@host/database -c 'SELECT 1'",
+    )
+
+
+def judge_server(
+    *,
+    place: str,
+    version: int,
+    standby: bool,
+    connections: int,
+    max_connections: int,
+    round_trip_s: float,
+    ahead_s: float,
+    workers: int,
+) -> Iterator[Finding]:
+    """Judge a PostgreSQL server beside its settings."""
+    advice = command = ""
+    if standby:
+        advice, command = "a crawl has to write: name the primary", "gossamer crawl … --frontier postgresql://primary/…"
+    elif version < OLDEST_POSTGRES:
+        advice, command = "version 15 is the oldest that is tested", "sudo apt install postgresql-15"
+    yield Finding(
+        topic="PostgreSQL",
+        grade=Grade.BAD if advice else Grade.GOOD,
+        found=f"{place}, version {version // 10_000}.{version % 10_000}" + (", a standby" if standby else ""),
+        advice=advice,
+        command=command,
+    )
+    needed = workers * CONNECTIONS_PER_WORKER + CONNECTIONS_SPARE
+    room = max_connections - connections
+    yield Finding(
+        topic="connections",
+        grade=Grade.GOOD if room >= needed else Grade.BAD,
+        found=f"{connections} of {max_connections} in use; {workers} workers here need about {needed}",
+        advice="" if room >= needed else "allow more, then restart the server",
+        command="" if room >= needed else f'psql -c "ALTER SYSTEM SET max_connections = {connections + 2 * needed}"',
+    )
+    slow = round_trip_s > SLOW_ROUND_TRIP_S
+    yield Finding(
+        topic="round trip",
+        grade=Grade.POOR if slow else Grade.GOOD,
+        found=f"{round_trip_s * 1000:.1f} ms",
+        advice="a batch takes about ten of them: have the database nearer to the workers" if slow else "",
+        command=f"ping -c 5 {place.rpartition(' on ')[2]}" if slow else "",
+    )
+    apart = abs(ahead_s) > CLOCK_GAP_S
+    yield Finding(
+        topic="clocks",
+        grade=Grade.POOR if apart else Grade.GOOD,
+        found=f"the server's is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} ours",
+        advice="waits are safe all the same; dates in the output will not match" if apart else "",
+        command="sudo timedatectl set-ntp true" if apart else "",
+    )

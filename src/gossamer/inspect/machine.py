@@ -1,0 +1,142 @@
+"""Measures the machine a crawl is to run on: files, disk, memory, clock, names. What it means is `doctor`'s to say.
+
+The one thing written is a small file in the folder in question, to time how long the disk takes to keep it.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from gossamer.fetch.names import Resolved, Resolver
+from gossamer.frontier.sqlite.database import file_system
+from gossamer.store.disk import free_space
+
+SYNCS: Final = 15
+DNS_PATIENCE_S: Final = 3.0
+_ADJTIMEX_ERROR: Final = 5  # TIME_ERROR: the clock is not synchronised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disk:
+    """Where a crawl's files go."""
+
+    folder: Path  # the nearest one that exists
+    file_system: str  # "" where the system does not tell
+    free_bytes: int
+    writable: bool
+    sync_s: float | None  # to keep four kilobytes, in the middle; None if it is not writable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What processes may still take."""
+
+    total_bytes: int
+    available_bytes: int
+    limit_bytes: int | None  # of the group of processes that we are in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WallClock:
+    """What the clock on the wall says of itself."""
+
+    now_at: float  # Unix seconds
+    synchronised: bool | None  # None where the system does not tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """How a name was looked up."""
+
+    name: str
+    took_s: float
+    failure: str  # "" if there was an address
+
+
+def open_files() -> tuple[int, int]:
+    """Return how many files a process may have open, and how many it could allow itself."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)
+
+
+def disk(folder: Path) -> Disk:
+    """Look at the disk that a folder is on, or would be."""
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    return Disk(
+        folder=existing,
+        file_system=file_system(existing.resolve()),
+        free_bytes=free_space(existing),
+        writable=os.access(existing, os.W_OK),
+        sync_s=_sync_s(existing),
+    )
+
+
+def _sync_s(folder: Path) -> float | None:
+    took_s = []
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".gossamer-doctor-") as file:
+            for _ in range(SYNCS):
+                file.write(b"\0" * 4096)
+                file.flush()
+                began_s = time.perf_counter()
+                os.fsync(file.fileno())
+                took_s.append(time.perf_counter() - began_s)
+    except OSError:
+        return None
+    return median(took_s)
+
+
+def memory() -> Memory | None:
+    """Look at the memory; None where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    kilobytes = {name: int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+    return Memory(
+        total_bytes=kilobytes["MemTotal"] * 1024,
+        available_bytes=kilobytes.get("MemAvailable", kilobytes["MemFree"]) * 1024,
+        limit_bytes=_group_limit_bytes(),
+    )
+
+
+def _group_limit_bytes() -> int | None:
+    with suppress(OSError, ValueError, IndexError):
+        group = Path("/proc/self/cgroup").read_text(encoding="ascii").rpartition("::")[2].strip().lstrip("/")
+        return int((Path("/sys/fs/cgroup") / group / "memory.max").read_text(encoding="ascii"))
+    return None
+
+
+def wall_clock() -> WallClock:
+    """Look at the clock on the wall."""
+    return WallClock(now_at=time.time(), synchronised=_synchronised())
+
+
+def _synchronised() -> bool | None:
+    """Ask the kernel whether anything keeps its clock right (Linux)."""
+    import ctypes
+
+    try:
+        adjtimex = ctypes.CDLL(None, use_errno=True).adjtimex
+    except AttributeError:
+        return None
+    state = adjtimex(ctypes.create_string_buffer(512))  # a struct timex of zeros: only asks
+    return None if state < 0 else state != _ADJTIMEX_ERROR
+
+
+async def look_up(name: str, nameserver: str | None) -> Names:
+    """Look a name up as a crawl would."""
+    async with Resolver(nameserver=nameserver, timeout_s=DNS_PATIENCE_S) as resolver:
+        began_s = time.perf_counter()
+        answer = await resolver.resolve(name)
+        took_s = time.perf_counter() - began_s
+    return Names(name=name, took_s=took_s, failure="" if isinstance(answer, Resolved) else answer.detail)
