@@ -1,6 +1,7 @@
 """Whether a polite crawl keeps up with what its delay allows, and never runs ahead of it.
 
     python -m bench pace --sites 2000 --delay 5 --workers 2 --seconds 60
+    python -m bench pace --sites 2000 --delay 70 --seconds 300         # the delay of a real crawl
 
 Crawls a simulated web for a while and lets the server's log judge: no early turn, and pages per second against the
 ideal of sites / delay, once every site has had its robots.txt read. What the machine had to spare is printed too: a
@@ -18,6 +19,7 @@ from pathlib import Path
 import psutil
 
 from gossamer import simweb
+from gossamer.urls import site_of
 
 
 def main(arguments: list[str]) -> None:
@@ -48,11 +50,26 @@ def main(arguments: list[str]) -> None:
         idle = 100 - psutil.cpu_percent()
         log = server.log()
         verdict = simweb.judge(log, delay_s=options.delay, expected=None)
-    arrivals = sorted(request.arrived for request in log if request.kind == "page")
-    # Once warm: from two delays after the first page to two seconds before the last, when the stop began.
-    begin, end = arrivals[0] + 2 * options.delay, arrivals[-1] - 2
-    warm = sum(begin <= arrived < end for arrived in arrivals)
-    rate, ideal = warm / (end - begin), options.sites / options.delay
-    print(f"{options.sites:,} sites, delay {options.delay:g} s, {options.workers} workers: {len(arrivals):,} pages, "
-          f"{len(verdict.early)} early turns")  # fmt: skip
-    print(f"    warm rate {rate:.1f}/s of {ideal:.1f}/s: {rate / ideal:.1%}; {idle:.0f} % of the machine idle")
+    pages = sorted(request for request in log if request.kind == "page")
+    # Once warm, which is a delay after the first page, and over whole delays: sites that began together stay together.
+    begin, end = pages[0].arrived + options.delay, pages[-1].arrived - 2
+    delays = int((end - begin) / options.delay)
+    if delays < 1:
+        sys.exit(f"too short: give it at least {3 * options.delay:g} seconds")
+    end = begin + delays * options.delay
+    rate, ideal = sum(begin <= page.arrived < end for page in pages) / (end - begin), options.sites / options.delay
+    print(f"{options.sites:,} sites, delay {options.delay:g} s, {options.workers} workers: {len(pages):,} pages, "
+          f"{len(verdict.early)} early turns, shortest gap {_shortest_gap_s(pages):.3f} s")  # fmt: skip
+    print(f"    rate over {delays} delays {rate:.2f}/s of {ideal:.2f}/s: {rate / ideal:.1%}; {idle:.0f} % of the "
+          "machine idle")  # fmt: skip
+
+
+def _shortest_gap_s(pages: list[simweb.Request]) -> float:
+    """Return the shortest time from the end of a page to the beginning of the next one of the same site."""
+    ended: dict[str, float] = {}
+    shortest_s = float("inf")
+    for page in pages:
+        site = site_of(page.url)
+        shortest_s = min(shortest_s, page.arrived - ended.get(site, float("-inf")))
+        ended[site] = page.ended
+    return shortest_s
