@@ -6,12 +6,16 @@ import gzip
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fastwarc.warc import ArchiveIterator as FastIterator
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer import simweb
+from gossamer.crawl.engines import open_existing
+from gossamer.urls import host_of, identify, site_of
 from tests.end_to_end.crawls import environment
 
 if TYPE_CHECKING:
@@ -19,55 +23,81 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chaos.campaign import Run
-    from gossamer.simweb import Verdict
+    from gossamer.simweb import Request, Verdict
     from tests.end_to_end.crawls import Crawl
 
-# What was answered so long before a kill may not have been reported yet: a batch is handed in twice a second, after
-# the one before it is through, and on a machine whose disk is busy that takes its time.
-UNREPORTED_S = 5.0
-UNHEARD_S = 3.0  # what a site asks for (Crawl-delay, Retry-After) is reported at once
+UNHEARD_S = 3.0  # what a site asks for (Crawl-delay, Retry-After) is reported at once, which may take so long
 
 
-def judge_all(run: Run, crawl: Crawl, *, kills: Sequence[float] = ()) -> Verdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """An instant at which a crawl may have lost what it had not reported, and what the frontier knew then."""
+
+    at: float  # on the server's clock
+    settled: frozenset[bytes]  # hashes of URLs
+    hosts: frozenset[str]  # whose robots.txt was known
+
+    def may_have_lost(self, request: Request) -> bool:
+        """Tell whether a request had been made by then, and not been reported."""
+        if request.arrived > self.at:
+            return False
+        if request.kind == "robots":
+            return host_of(request.url) not in self.hosts
+        return identify(request.url).url_hash not in self.settled
+
+
+def loss(crawl: Crawl, at: float) -> Loss:
+    """Look at the frontier right after a fault."""
+    sites = {site_of(request.url) for request in crawl.server.log()}
+    if not (crawl.folder / "crawl.toml").is_file():
+        return Loss(at=at, settled=frozenset(), hosts=frozenset())
+    with open_existing(crawl.folder) as frontier:
+        return Loss(
+            at=at,
+            settled=frozenset(url_hash for _, url_hash, _ in frontier.settled()),
+            hosts=frozenset(state.host for site in sites for state in frontier.find_hosts(site)),
+        )
+
+
+def judge_all(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = ()) -> Verdict:
     """Check everything that can be checked of a crawl that has come to its end."""
-    verdict = judge_log(run, crawl, kills=kills)
+    verdict = judge_log(run, crawl, losses=losses)
     verify(run, crawl.folder)
     read_archives(run, crawl.folder)
     return verdict
 
 
-def judge_log(run: Run, crawl: Crawl, *, kills: Sequence[float] = ()) -> Verdict:
+def judge_log(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = ()) -> Verdict:
     """Check by the server's log that exactly what should be asked for was, nothing too early, nothing needlessly again.
 
-    A repeat is explained by a kill if what it repeats was under way at that instant, or answered so shortly before
-    that it may not have been reported.
+    Asking again is right for what was under way at a fault or not yet in the frontier, and for nothing else.
     """
-    log = crawl.server.log()
+    log = sorted(crawl.server.log(), key=lambda request: request.arrived)
     expected = simweb.expected(crawl.server.web, crawl.seeds, token="Gossamer")
+    kills = [loss.at for loss in losses]
     verdict = simweb.judge(
         log, delay_s=crawl.delay_s, expected=expected, allowed_repeats=sys.maxsize, kills=kills, unheard_s=UNHEARD_S
     )
     run.check(verdict.ok, verdict.summary())
     asked = defaultdict(list)
-    for request in sorted(log, key=lambda request: request.arrived):
+    for request in log:
         asked[request.url].append(request)
-    oldest_s, unexplained, possible = 0.0, 0, 0
-    for kill in kills:
-        possible += sum(each.arrived <= kill <= each.ended + UNREPORTED_S for each in log)
+    unexplained = []
     for repeat in (*verdict.repeated, *verdict.repeated_robots):
-        ages_s = []
-        for before, again in zip(asked[repeat.url], asked[repeat.url][1:], strict=False):
-            between = [kill for kill in kills if before.arrived <= kill <= again.arrived]
-            if between and between[0] - before.ended <= UNREPORTED_S:
-                ages_s.append(max(0.0, between[0] - before.ended))
-        unexplained += max(0, repeat.asked - repeat.allowed - len(ages_s))
-        oldest_s = max(oldest_s, *ages_s, 0.0)
-    run.check(not unexplained, f"{unexplained} repeats that no kill explains: {verdict.summary()}")
-    run.facts.append(f"{verdict.requests:,} requests for {verdict.visited:,} pages, {len(verdict.early)} early")
-    if kills:
-        run.facts.append(
-            f"{verdict.repeats} repeats where {possible} were possible, the oldest {oldest_s:.2f} s before its kill"
+        explained = sum(
+            any(before.arrived <= loss.at <= again.arrived and loss.may_have_lost(before) for loss in losses)
+            for before, again in pairwise(asked[repeat.url])
         )
+        if repeat.asked - repeat.allowed > explained:
+            unexplained.append(f"{repeat.url} at {', '.join(f'{each.arrived:.2f}' for each in asked[repeat.url])}")
+    instants = ", ".join(f"{kill:.2f}" for kill in kills)
+    run.check(
+        not unexplained, f"{len(unexplained)} repeats without a reason ({instants}): {'; '.join(unexplained[:5])}"
+    )
+    run.facts.append(f"{verdict.requests:,} requests for {verdict.visited:,} pages, {len(verdict.early)} early")
+    if losses:
+        open_urls = sum(len({each.url for each in log if loss.may_have_lost(each)}) for loss in losses)
+        run.facts.append(f"{verdict.repeats} repeats of {open_urls} requests under way or unreported")
     return verdict
 
 

@@ -205,6 +205,8 @@ class Desk:
                 self.trouble = f"cannot write: {error}"
                 await asyncio.sleep(min(2.0**attempts / 2, MOST_PATIENCE_S))
         page.committed.set_result(None)
+        if answer.lost:
+            log.warning("%d sites of a report were no longer this worker's: their waits stay.", len(answer.lost))
         for site in answer.lost:
             self._bench.remove(site)
         if answer.claimed is GONE:
