@@ -1,0 +1,53 @@
+"""A site that fails over and over is set aside, tried again later, and treated like any other once it answers."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from gossamer import simweb
+from gossamer.cli import run
+from gossamer.crawl.engines import open_existing
+from gossamer.simweb import plain_web
+from gossamer.urls import site_of
+from tests.end_to_end.crawls import Crawl, wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+DELAY_S = 0.3
+ASIDE_S = 8.0
+FAILURES = 3
+# A front page that links to so many pages, each of which fails once.
+WEB = plain_web(sites=1, pages=1 + FAILURES, seed=3, flaky=0.9, links=0, links_across=0, www=0, robots_missing=1)
+FLAGS = ("--set", f"set_aside_failures={FAILURES}", "--set", f"set_aside={ASIDE_S}", "--set", "retry_wait=7")
+
+
+def test_it_is_set_aside_tried_again_and_recovers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with simweb.serve(WEB) as server:
+        crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S, workers=1)
+        site = site_of(crawl.seeds[0])
+
+        def said(sentence: str) -> bool:
+            status = run(["explain", site, "--data-dir", str(crawl.folder)])
+            return sentence in capsys.readouterr().out and status == 0
+
+        with crawl.start(*FLAGS) as start:
+            wait_until(lambda: (crawl.folder / "frontier.sqlite").exists(), "a frontier")
+            sentence = f"it failed {FAILURES} times in a row and is set aside."
+            wait_until(lambda: said(sentence), "the site to be set aside")
+            start.end()
+        pages = sorted(request for request in server.log() if request.kind == "page")
+        verdict = crawl.judge()
+    assert verdict.ok, verdict.summary()
+    assert [page.status for page in pages] == [200, *[503] * FAILURES, *[200] * FAILURES]
+    gaps_s = [later.arrived - earlier.ended for earlier, later in pairwise(pages)]
+    assert gaps_s[FAILURES] >= ASIDE_S
+    assert max(gaps_s[:FAILURES] + gaps_s[FAILURES + 1 :]) < ASIDE_S, gaps_s
+    with open_existing(crawl.folder) as frontier:
+        found = frontier.find_site(site)
+        assert found is not None
+        assert found.failures == 0
+    assert said("nothing to do: Nothing of it is left to fetch.")
