@@ -28,7 +28,7 @@ from gossamer.page_process.settings import PageSettings
 from gossamer.parse.page import Content, read_page
 from gossamer.parse.simhash import simhash
 from gossamer.parse.text import MAX_SLOW_CHARS
-from gossamer.records import Anchor, Fetched, ParsedPage, ParseFailed, Reason, Truncation
+from gossamer.records import Anchor, Fetched, ParsedPage, ParseFailed, Reason, RequestKind, Truncation
 from tests.parse.pages import answer
 
 if TYPE_CHECKING:
@@ -134,7 +134,11 @@ def test_a_page_is_read_as_it_would_be_in_the_worker(run: Callable[[Any], None])
     st.booleans(),
 )
 def test_any_answer_reaches_the_process_as_it_is(fetched: Fetched, archive: bool) -> None:
-    assert unpack_page(pack_page(fetched, archive=archive)[LENGTH_BYTES:]) == (fetched, archive)
+    assert unpack_page(pack_page(fetched, kind=RequestKind.PAGE, archive=archive)[LENGTH_BYTES:]) == (
+        fetched,
+        RequestKind.PAGE,
+        archive,
+    )
 
 
 @on_a_loop

@@ -84,6 +84,18 @@ TRAP_REFUSALS_TOTAL = Counter(
     ["trap"],
     registry=REGISTRY,
 )
+SITEMAPS_TOTAL = Counter(
+    "gossamer_sitemaps_total",
+    "Sitemaps, by what became of them: found, read, unread, refused (of another site, or nested too deep), too_many",
+    ["result"],
+    registry=REGISTRY,
+)
+SITEMAP_ENTRIES_TOTAL = Counter(
+    "gossamer_sitemap_entries_total",
+    "Entries of sitemaps, by what became of them: accepted, not_wanted by the crawl's limits, foreign_host, bad_url",
+    ["result"],
+    registry=REGISTRY,
+)
 LOOP_LAG_SECONDS = Histogram(
     "gossamer_loop_lag_seconds",
     "How late the event loop ran something that was due",

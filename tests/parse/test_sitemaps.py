@@ -73,7 +73,7 @@ FORMS = {
     ),
     "RSS": (
         (
-            f"{XML}<rss version='2.0' xmlns:atom='a'><channel><link>https://example.org/feed</link><atom:link rel='self' "
+            f"{XML}<rss version='2.0' xmlns:atom='a'><channel><link>https://example.org/x</link><atom:link rel='self' "
             f"href='https://example.org/rss'/><item><title>t</title><link>{A}</link><guid>g</guid></item><item><link>"
             f"<![CDATA[{B}]]></link></item></channel></rss>"
         ),
@@ -81,16 +81,16 @@ FORMS = {
     ),
     "RSS 1.0": (
         (
-            f"{XML}<rdf:RDF xmlns:rdf='r' xmlns='http://purl.org/rss/1.0/'><channel/><item rdf:about='x'><link>{A}</link>"
+            f"{XML}<rdf:RDF xmlns:rdf='r' xmlns='http://purl.org/rss/1.0/'><channel/><item rdf:id='x'><link>{A}</link>"
             f"</item><item><link>{B}</link></item></rdf:RDF>"
         ),
         Format.RSS,
     ),
     "Atom": (
         (
-            f"{XML}<feed xmlns='http://www.w3.org/2005/Atom'><link href='https://example.org/'/><entry><link rel='edit' "
-            f"href='https://example.org/edit'/><link href='{A}'/></entry><entry><link rel='alternate' href='{B}'/><link "
-            "rel='alternate' href='https://example.org/second'/></entry></feed>"
+            f"{XML}<feed xmlns='http://www.w3.org/2005/Atom'><link href='https://example.org/'/><entry><link "
+            f"rel='edit' href='https://example.org/edit'/><link href='{A}'/></entry><entry><link rel='alternate' "
+            f"href='{B}'/><link rel='alternate' href='https://example.org/second'/></entry></feed>"
         ),
         Format.ATOM,
     ),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gossamer.fetch.multi import Multi
     from gossamer.fetch.settings import FetchSettings
 
+SITEMAP_BYTES = 50 * 1024 * 1024  # as large as the protocol allows a sitemap to be
 ROBOTS_BYTES = 500 * 1024  # as much of a robots.txt as RFC 9309 asks a crawler to read
 ERROR_BODY_BYTES = 64 * 1024  # of a redirect or an error: its head says what matters
 
@@ -185,9 +186,11 @@ class Transfer:
             self._max_body_bytes = ERROR_BODY_BYTES
         elif self._request.kind is RequestKind.ROBOTS:
             self._max_body_bytes = ROBOTS_BYTES
+        elif self._request.kind is RequestKind.SITEMAP:
+            self._max_body_bytes = SITEMAP_BYTES
         else:
             self._max_body_bytes = self._conduct.settings.max_body_bytes
-            if self._request.kind is RequestKind.PAGE and not is_accepted(content_type(self._lines), self._accepted):
+            if not is_accepted(content_type(self._lines), self._accepted):
                 return self._halt(Stop.TYPE)
         return None
 

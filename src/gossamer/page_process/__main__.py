@@ -25,12 +25,15 @@ from gossamer.page_process.frames import (
     failed_reply,
     pack,
     page_reply,
+    sitemap_reply,
     unpack,
     unpack_page,
 )
+from gossamer.page_process.settings import SITEMAP_PAGES
 from gossamer.parse.page import read_page
+from gossamer.parse.sitemaps import read_sitemap
 from gossamer.parse.text import FindText, text_finder
-from gossamer.records import ParseFailed, Reason
+from gossamer.records import Fetched, ParseFailed, Reason, RequestKind
 from gossamer.store.warc import encode_exchange
 
 _READ_AHEAD_BYTES: Final = 1 << 18
@@ -83,7 +86,9 @@ class Reader:
 
     def _read(self, payload: bytes) -> Values:
         try:
-            fetched, archive = unpack_page(payload)
+            fetched, kind, archive = unpack_page(payload)
+            if kind is RequestKind.SITEMAP:
+                return self._read_sitemap(fetched, archive=archive)
             content = read_page(
                 fetched,
                 agent=self._agent,
@@ -100,6 +105,13 @@ class Reader:
             raise
         except Exception:
             return (BUG, traceback.format_exc())
+
+    def _read_sitemap(self, fetched: Fetched, *, archive: bool) -> Values:
+        signal.setitimer(signal.ITIMER_PROF, SITEMAP_PAGES * self._deadline_s)
+        sitemap = read_sitemap(fetched)
+        if isinstance(sitemap, ParseFailed):
+            return failed_reply(sitemap)
+        return sitemap_reply(sitemap, encode_exchange(fetched) if archive else None)
 
     def _tidy(self) -> None:
         """Collect garbage now and then, in place of Python's own rhythm, and see whether memory has grown."""

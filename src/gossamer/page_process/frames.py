@@ -14,17 +14,28 @@ from __future__ import annotations
 import marshal
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from gossamer.records import Anchor, Fetched, ParsedPage, ParseFailed, Reason, Truncation
+from gossamer.records import (
+    Anchor,
+    Fetched,
+    ParsedPage,
+    ParsedSitemap,
+    ParseFailed,
+    Reason,
+    RequestKind,
+    Truncation,
+)
 from gossamer.urls import Url
 
 if TYPE_CHECKING:
     from gossamer.parse.page import Content
+    from gossamer.parse.sitemaps import Sitemap
     from gossamer.store.warc import EncodedExchange
 
 LENGTH_BYTES: Final = 4
 PAGE: Final = 0  # kinds of reply: the page
 FAILED: Final = 1  # it cannot be read
 BUG: Final = 2  # we cannot read it
+SITEMAP: Final = 3
 
 _LINKS: Final = ParsedPage.__slots__.index("links")
 _ANCHORS: Final = ParsedPage.__slots__.index("anchors")
@@ -48,10 +59,11 @@ def unpack(payload: bytes | memoryview) -> Values:
     return cast("Values", values)
 
 
-def pack_page(fetched: Fetched, *, archive: bool) -> bytes:
-    """Return a page to be read, and whether to make an archive record of it."""
+def pack_page(fetched: Fetched, *, kind: RequestKind, archive: bool) -> bytes:
+    """Return a page to be read, or a sitemap, and whether to make an archive record of it."""
     return pack(
         (
+            kind.value,
             archive,
             fetched.url,
             fetched.status,
@@ -67,9 +79,10 @@ def pack_page(fetched: Fetched, *, archive: bool) -> bytes:
     )
 
 
-def unpack_page(payload: bytes) -> tuple[Fetched, bool]:
+def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
     """Return what `pack_page` packed."""
-    archive, url, status, head, body, cut, type_refused, address, request_head, started_at, duration_s = unpack(payload)
+    kind, archive, *values = unpack(payload)
+    url, status, head, body, cut, type_refused, address, request_head, started_at, duration_s = values
     fetched = Fetched(
         url=url,
         status=status,
@@ -82,7 +95,7 @@ def unpack_page(payload: bytes) -> tuple[Fetched, bool]:
         started_at=started_at,
         duration_s=duration_s,
     )
-    return fetched, archive
+    return fetched, RequestKind(kind), archive
 
 
 def page_reply(content: Content, exchange: EncodedExchange | None) -> Values:
@@ -90,9 +103,20 @@ def page_reply(content: Content, exchange: EncodedExchange | None) -> Values:
     links = [part for link in content.links for part in link]  # named tuples cannot be marshalled
     anchors = [part for anchor in content.anchors for part in anchor]
     found = (PAGE, *content[:_LINKS], links, *content[_LINKS + 1 : _ANCHORS], anchors)
+    return (*found, *_records(exchange))
+
+
+def sitemap_reply(sitemap: Sitemap, exchange: EncodedExchange | None) -> Values:
+    """Return the reply for a sitemap that was read."""
+    urls, ranks = [entry.url for entry in sitemap.entries], [entry.rank for entry in sitemap.entries]
+    found = (SITEMAP, sitemap.format.value, urls, ranks, sitemap.sitemaps, len(sitemap.refused), sitemap.cut)
+    return (*found, *_records(exchange))
+
+
+def _records(exchange: EncodedExchange | None) -> Values:
     if exchange is None:
-        return (*found, b"", 0, "")
-    return (*found, exchange.archive, exchange.response_offset, exchange.payload_digest)
+        return (b"", 0, "")
+    return (exchange.archive, exchange.response_offset, exchange.payload_digest)
 
 
 def failed_reply(failed: ParseFailed) -> Values:
@@ -110,6 +134,18 @@ def result_of(reply: Values) -> ParsedPage | ParseFailed:
         parts = iter(values["anchors"])
         values["anchors"] = [*map(Anchor, parts, parts, parts)]
         return ParsedPage(**values)
-    if kind == FAILED:
-        return ParseFailed(reason=Reason(found[0]), detail=found[1])
-    raise RuntimeError(f"the page process failed:\n{found[0]}")
+    return _failure_of(reply)
+
+
+def sitemap_of(reply: Values) -> ParsedSitemap | ParseFailed:
+    """Return what became of a sitemap; raises like `result_of`."""
+    kind, *found = reply
+    if kind == SITEMAP:
+        return ParsedSitemap(**dict(zip(ParsedSitemap.__slots__, found, strict=True)))
+    return _failure_of(reply)
+
+
+def _failure_of(reply: Values) -> ParseFailed:
+    if reply[0] == FAILED:
+        return ParseFailed(reason=Reason(reply[1]), detail=reply[2])
+    raise RuntimeError(f"the page process failed:\n{reply[1]}")

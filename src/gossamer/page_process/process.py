@@ -8,8 +8,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from gossamer.page_process.child import Child
-from gossamer.page_process.frames import Values, pack, pack_page, result_of
-from gossamer.records import ParsedPage, ParseFailed, Reason
+from gossamer.page_process.frames import Values, pack, pack_page, result_of, sitemap_of
+from gossamer.page_process.settings import SITEMAP_PAGES
+from gossamer.records import ParsedPage, ParsedSitemap, ParseFailed, Reason, RequestKind
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -26,16 +27,17 @@ STUCK_S: Final = 60.0
 
 _CRASHES: Final = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE}
 
-Result = ParsedPage | ParseFailed
+Result = ParsedPage | ParsedSitemap | ParseFailed
 
 
 class _Job:
     """A page on its way."""
 
-    __slots__ = ("archive", "deaths", "fetched", "future")
+    __slots__ = ("archive", "deaths", "fetched", "future", "kind")
 
-    def __init__(self, fetched: Fetched, archive: bool, future: asyncio.Future[Result]) -> None:
+    def __init__(self, fetched: Fetched, kind: RequestKind, archive: bool, future: asyncio.Future[Result]) -> None:
         self.fetched = fetched
+        self.kind = kind
         self.archive = archive
         self.future = future
         self.deaths = 0
@@ -105,11 +107,22 @@ class PageProcess:
         Nothing of the text of a `noindex` page comes back, and no record. Raises RuntimeError for a bug of ours,
         or if the process cannot be started.
         """
+        result = await self._read(fetched, RequestKind.PAGE, archive=archive)
+        assert not isinstance(result, ParsedSitemap)
+        return result
+
+    async def read_sitemap(self, fetched: Fetched, *, archive: bool) -> ParsedSitemap | ParseFailed:
+        """Read a sitemap; otherwise as `read`."""
+        result = await self._read(fetched, RequestKind.SITEMAP, archive=archive)
+        assert not isinstance(result, ParsedPage)
+        return result
+
+    async def _read(self, fetched: Fetched, kind: RequestKind, *, archive: bool) -> Result:
         if self._closed:
             raise RuntimeError("the page process has been closed")
         if not self.pending:
             self._heard_s = self._loop.time()
-        job = _Job(fetched, archive, self._loop.create_future())
+        job = _Job(fetched, kind, archive, self._loop.create_future())
         self._waiting.append(job)
         if self._child is None:
             self._start()
@@ -137,7 +150,7 @@ class PageProcess:
             job = self._waiting.popleft()
             if not job.future.done():
                 self._in_pipe.append(job)
-                child.send(pack_page(job.fetched, archive=job.archive))
+                child.send(pack_page(job.fetched, kind=job.kind, archive=job.archive))
 
     def _hear(self, child: Child, values: Values) -> None:
         self._heard_s = self._loop.time()
@@ -148,7 +161,7 @@ class PageProcess:
             child.retiring = values[0]
             job = self._in_pipe.popleft()
             try:
-                job.settle(result_of(values[1:]))
+                job.settle((sitemap_of if job.kind is RequestKind.SITEMAP else result_of)(values[1:]))
             except Exception as bug:  # it belongs to whoever waits for the page
                 job.fail(bug)
         self._fill_pipe()
@@ -171,7 +184,8 @@ class PageProcess:
     def _blame(self, job: _Job, status: int) -> None:
         job.deaths += 1
         if status == -signal.SIGPROF:
-            detail = f"took more than {self._settings.parse_deadline_s:g} s of processor time"
+            deadline_s = self._settings.parse_deadline_s * (SITEMAP_PAGES if job.kind is RequestKind.SITEMAP else 1)
+            detail = f"took more than {deadline_s:g} s of processor time"
             job.settle(ParseFailed(reason=Reason.PARSE_DEADLINE, detail=detail))
         elif status in _CRASHES or job.deaths == MAX_DEATHS:
             detail = f"the page process ended with status {status}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
+
+SITEMAP_PAGES: Final = 10  # a sitemap may take as long as so many pages: it lists what a hundred of them link to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

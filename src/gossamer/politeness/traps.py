@@ -119,9 +119,9 @@ class TrapGuard:
 
     def __init__(self, settings: TrapSettings) -> None:
         self._settings = settings
-        self._parameter_sets = _Distinct(settings.max_parameter_sets)
-        self._hosts = _Distinct(settings.max_hosts_per_site)
-        self._voices = _Distinct(MAX_VOICES)
+        self._parameter_sets = Distinct(settings.max_parameter_sets)
+        self._hosts = Distinct(settings.max_hosts_per_site)
+        self._voices = Distinct(MAX_VOICES)
         self._worths: OrderedDict[str, _Worth] = OrderedDict()
         self._shown: OrderedDict[int, None] = OrderedDict()  # by hash, with the site; a collision costs nothing
         self._passed: set[bytes] = set()
@@ -202,7 +202,7 @@ class _Worth:
     pages: int = 0
 
 
-class _Distinct:
+class Distinct:
     """Counts distinct values per key up to a limit, of the keys seen of late: bounded, whatever comes."""
 
     def __init__(self, limit: int) -> None:

@@ -33,6 +33,7 @@ from gossamer.records.pages import (
     LinkRow,
     PageRow,
     ParsedPage,
+    ParsedSitemap,
     ParseFailed,
     RequestKind,
     RequestRow,
@@ -43,6 +44,6 @@ from gossamer.records.reasons import Reason
 __all__ = [
     "GONE", "Anchor", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched", "GivenUp",
     "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow", "ParseFailed", "ParsedPage",
-    "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SiteState", "Stats", "Truncation",
-    "UrlState", "UrlStatus", "Visit", "WorkerState",
+    "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SiteState",
+    "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "WorkerState",
 ]  # fmt: skip

@@ -92,8 +92,23 @@ class ParsedPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedSitemap:
+    """What a sitemap lists, and its archive records, ready to append."""
+
+    format: str  # urlset, index, rss, atom, text
+    urls: Sequence[str]  # of pages: normalised, distinct, by rank, in the order in which to fetch them
+    ranks: Sequence[int]  # of each
+    sitemaps: Sequence[str]  # that an index names: normalised, distinct, in order
+    refused: int  # entries that are no URL to crawl
+    cut: str  # why not all of it was read; empty if it was
+    archive: bytes  # as of a page
+    response_offset: int
+    payload_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParseFailed:
-    """A page that could not be read; the fetch stands, the page is given up."""
+    """A page or sitemap that could not be read; the fetch stands, the page is given up."""
 
     reason: Reason
     detail: str = ""
@@ -115,6 +130,7 @@ class RequestRow(NamedTuple):
     robots: str  # `allowed`, `unchecked` (robots.txt itself)
     attempt: int  # 1 for the first
     worker: str
+    wait_s: float = 0.0  # how long its site was to be left alone afterwards, as far as was known then
 
 
 class PageRow(NamedTuple):

@@ -29,10 +29,11 @@ HANG_UP_S = 0.2  # a server learns later than we do that we hung up: for it, the
 class Turn:
     """One visit to a site: what it takes to get one page."""
 
-    __slots__ = ("closes_circle", "ended_s", "response_s", "retry_after_s", "site")
+    __slots__ = ("closes_circle", "ended_s", "queued", "response_s", "retry_after_s", "site")
 
     def __init__(self, site: SiteInHand) -> None:
         self.site = site
+        self.queued: QueuedUrl | None = None  # what it is for
         self.ended_s: float | None = None  # when its last request ended; None: none was made
         self.closes_circle = False  # the page's canonical redirects back to it: it is kept after all
         self.response_s = 0.0  # how long its last request took

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.frontier.clock import Clock
-    from gossamer.records import Gone, Orders, UrlState
+    from gossamer.records import Gone, HostState, Orders, UrlState
     from gossamer.store.store import Store
     from gossamer.urls import Url
     from gossamer.workbench import SiteInHand, Workbench
@@ -117,6 +117,10 @@ class Desk:
     async def find_url(self, url: Url) -> UrlState | None:
         """Return where a URL stands, or None if the frontier never heard of it; raises FrontierError."""
         return await self._in_thread(lambda: self._frontier.find_url(url.site, url.url_hash))
+
+    async def find_hosts(self, site: str) -> list[HostState]:
+        """Return those hosts of a site whose robots.txt was asked for; raises FrontierError."""
+        return await self._in_thread(lambda: self._frontier.find_hosts(site))
 
     def give_back(self, site: SiteInHand, due_s: float) -> None:
         """Report that a site is free again from `due_s` on."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gossamer.workbench import Workbench
 
 TRAP = "trap_"  # what the figures of refused links begin with
+SITEMAPS = "sitemaps_"  # and those of sitemaps
+SITEMAP_ENTRIES = "sitemap_entries_"  # and those of what they list
 LAG_PERIOD_S = 0.1
 LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
@@ -77,6 +79,18 @@ class Figures:
         """Count links that a limit against traps refused."""
         self._counts[f"{TRAP}{trap}"] += links
         metrics.TRAP_REFUSALS_TOTAL.labels(trap).inc(links)
+
+    def sitemaps(self, what: str, files: int = 1) -> None:
+        """Count sitemaps: found, read, unread (it was none), refused (of another site, or nested), too_many."""
+        if files:
+            self._counts[f"{SITEMAPS}{what}"] += files
+            metrics.SITEMAPS_TOTAL.labels(what).inc(files)
+
+    def sitemap_entries(self, what: str, entries: int) -> None:
+        """Count what sitemaps list: accepted, not_wanted by the crawl's limits, of a foreign_host, with a bad_url."""
+        if entries:
+            self._counts[f"{SITEMAP_ENTRIES}{what}"] += entries
+            metrics.SITEMAP_ENTRIES_TOTAL.labels(what).inc(entries)
 
     def in_hand(self, bench: Workbench, turns: int, in_outage: bool) -> None:
         """Note what is in hand."""

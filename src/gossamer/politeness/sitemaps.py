@@ -1,0 +1,84 @@
+"""Which sitemaps a host has, and for which hosts a sitemap may speak. Pure. `docs/sitemaps.md` tells the whole.
+
+A sitemap speaks for its own host, and for every other host whose robots.txt names it: anybody can write a list of
+somebody else's pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from gossamer.politeness.hosts import robots_url, rules_of
+from gossamer.politeness.robots import allows
+from gossamer.urls import Url, hash_url, identify, name_of_host, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from gossamer.records import HostState
+
+MAX_STEPS: Final = 5  # indexes and redirects behind each other; the protocol allows one index
+CONVENTIONAL_PATH: Final = "/sitemap.xml"
+_BEHALF: Final = "#"  # no normalised URL has a fragment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitemapSettings:
+    """Whether sitemaps are read, and how many."""
+
+    sitemaps: bool = field(default=False, metadata={"help": "read sitemaps too, and follow what they list"})
+    max_sitemaps: int = field(
+        default=100, metadata={"help": "sitemaps of one host that are read, those in an index included", "minimum": 1}
+    )
+
+
+class Submission(NamedTuple):
+    """A sitemap that is read once more on behalf of a host that named it after it had been read."""
+
+    url: str
+    host: str  # empty: on nobody's behalf but its own
+
+
+def sitemaps_of(state: HostState) -> list[Url]:
+    """Return the sitemaps that a host's robots.txt names, as far as they can be asked for."""
+    base = robots_url(state.host)
+    found = (normalise(text, base) for text in rules_of(state).sitemaps)
+    return [identify(url) for url in dict.fromkeys(found) if isinstance(url, str)]
+
+
+def guess_sitemap(state: HostState) -> Url | None:
+    """Return where a host's sitemap lies by convention, if its robots.txt names none and lets us look there."""
+    rules = rules_of(state)
+    url = state.host + CONVENTIONAL_PATH
+    return identify(url) if not rules.sitemaps and not state.failures and allows(rules, url) else None
+
+
+def is_guess(url: str, state: HostState | None) -> bool:
+    """Tell whether nobody but convention says that there is a sitemap at a URL of a host."""
+    return state is not None and url == state.host + CONVENTIONAL_PATH and not rules_of(state).sitemaps
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Tell whether two hosts are the same one, perhaps under http and https."""
+    if one == other:
+        return True
+    name, other_name = (host.partition("://")[2] for host in (one, other))
+    return name == other_name and name.rpartition("]")[2].find(":") < 0 and bool(name_of_host(one))
+
+
+def names_any(state: HostState, sitemaps: Container[bytes]) -> bool:
+    """Tell whether a host's robots.txt names one of these sitemaps, told by their hashes."""
+    return any(url.url_hash in sitemaps for url in sitemaps_of(state))
+
+
+def on_behalf(url: Url, host: str) -> Url:
+    """Return a sitemap as it is queued to be read on behalf of a host, once for each: nothing else has a fragment."""
+    text = f"{url.url}{_BEHALF}{host}"
+    return url._replace(url=text, url_hash=hash_url(text))
+
+
+def submission_of(url: str) -> Submission:
+    """Return what `on_behalf` put together."""
+    plain, _, host = url.partition(_BEHALF)
+    return Submission(plain, host)
