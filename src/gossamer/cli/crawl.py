@@ -50,6 +50,7 @@ def _setting(flag: str, metavar: str, text: str, **more: Any) -> Callable[[Any],
 @_setting("--max-pages", "N", "Stop after so many pages, over all starts.")
 @_setting("--max-duration", "DURATION", "Stop after so long: 90, 30m, 8h.")
 @_setting("--max-depth", "N", "Follow so many links from a seed; 0: the seeds only.")
+@click.option("--sitemaps", is_flag=True, default=None, help="Read the sites' sitemaps too, and follow what they list.")
 @click.option("--no-trap-limits", is_flag=True, default=None, help="Follow links that seem to lead into traps, too.")
 @_setting("--workers", "N", "Worker processes [default: one per core].")
 @_setting("--in-flight", "N", "Requests under way at once, per worker [default: 1000].")

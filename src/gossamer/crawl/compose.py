@@ -75,6 +75,7 @@ async def open_worker(
                     outage=settings.outage,
                     scope=settings.scope,
                     traps=settings.traps,
+                    sitemaps=settings.sitemaps,
                     worker=settings.worker,
                     in_flight=in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit()),
                     agent=settings.crawl.agent_name,

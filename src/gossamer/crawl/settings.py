@@ -16,6 +16,7 @@ from gossamer.politeness.keeping import KeepingSettings
 from gossamer.politeness.outage import OutageSettings
 from gossamer.politeness.pace import PaceSettings
 from gossamer.politeness.scope import ScopeSettings
+from gossamer.politeness.sitemaps import SitemapSettings
 from gossamer.politeness.traps import TrapSettings
 from gossamer.store.store import StoreSettings
 from gossamer.supervisor.settings import SupervisorSettings
@@ -63,6 +64,7 @@ SECTIONS: dict[str, type[Any]] = {
     "frontier": FrontierSettings,
     "scope": ScopeSettings,
     "traps": TrapSettings,
+    "sitemaps": SitemapSettings,
     "pace": PaceSettings,
     "robots": RobotsSettings,
     "keeping": KeepingSettings,
@@ -85,6 +87,7 @@ class Settings:
     frontier: FrontierSettings
     scope: ScopeSettings
     traps: TrapSettings
+    sitemaps: SitemapSettings
     pace: PaceSettings
     robots: RobotsSettings
     keeping: KeepingSettings

@@ -10,7 +10,7 @@ from gossamer.crawl.settings import SECTIONS
 if TYPE_CHECKING:
     from gossamer.crawl.settings import Settings
 
-_SECTIONS: Final = {"scope", "traps", "pace", "robots", "keeping"}
+_SECTIONS: Final = {"scope", "traps", "sitemaps", "pace", "robots", "keeping"}
 _OTHERS: Final = {"agent_name", "max_pages", "lease"}
 _OWN: Final = {"exclude_file", "site_delays_file"}  # paths: each machine has its own copy
 

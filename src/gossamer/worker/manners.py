@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from gossamer.politeness.sitemaps import SitemapSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +30,7 @@ class Manners:
     outage: OutageSettings
     scope: ScopeSettings
     traps: TrapSettings
+    sitemaps: SitemapSettings = field(default_factory=SitemapSettings)
     worker: WorkerSettings
     in_flight: int
     agent: str  # the name we go by in robots.txt

@@ -22,12 +22,14 @@ from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, ref
 from gossamer.politeness.outage import OutageGuard
 from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
 from gossamer.politeness.scope import select_links
+from gossamer.politeness.sitemaps import submission_of
 from gossamer.politeness.traps import TrapGuard, find_trap
 from gossamer.records import (
     Done,
     Failed,
     Fetched,
     GivenUp,
+    Kind,
     Link,
     ParseFailed,
     QueuedUrl,
@@ -42,6 +44,7 @@ from gossamer.worker.hooks import Hooks
 from gossamer.worker.leaving_out import is_ours, left_out_for, was_left_out, with_robots_signals
 from gossamer.worker.rounds import Rounds
 from gossamer.worker.rows import answer_row, link_rows, page_row
+from gossamer.worker.sitemaps import Sitemaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -102,6 +105,15 @@ class Worker:
             may_ask=desk.may_ask,
         )
         self._traps = TrapGuard(manners.traps)
+        self._sitemaps = Sitemaps(
+            settings=manners.sitemaps,
+            max_depth=manners.scope.max_depth,
+            desk=desk,
+            pages=pages,
+            store=store,
+            figures=figures,
+            choose_links=self._choose_links,
+        )
         self._rounds = Rounds(
             desk=desk,
             bench=bench,
@@ -141,7 +153,7 @@ class Worker:
     async def _visit(self, site: SiteInHand) -> None:
         """Give a site its turn: one page, and whatever has to come before it."""
         turn = Turn(site)
-        url = site.urls.popleft()
+        url = turn.queued = site.urls.popleft()
         try:
             await self._heed_operator(site)
             await self._get_page(turn, url)
@@ -152,15 +164,18 @@ class Worker:
             self._end(turn)
 
     async def _get_page(self, turn: Turn, url: QueuedUrl) -> None:
-        """Fetch a page, behind its robots.txt and its redirects, and settle every URL on the way."""
+        """Fetch a page or a sitemap, behind its robots.txt and its redirects, and settle every URL on the way."""
+        url = url._replace(url=submission_of(url.url).url)
         for _ in range(MAX_HOPS + 1):
             if self._is_excluded(turn, url) or not await self._is_allowed(turn, url):
                 return None
+            url = self._sitemaps.recognise(turn, url)
+            kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE
             await self._asker.pause(turn)
             async with self._room:
                 if self._is_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
                     return None
-                answer = await self._asker.ask(turn, url.url, RequestKind.PAGE, tries=url.tries)
+                answer = await self._asker.ask(turn, url.url, kind, tries=url.tries)
                 verdict = self._judge(turn, url, answer)
                 if isinstance(verdict, Kept) and isinstance(answer, Fetched):
                     target = await self._keep(turn, url, answer)
@@ -205,10 +220,12 @@ class Worker:
                 verdict = self._judge(turn, url, answer)
                 self._give_up_or_retry(turn, url, answer, verdict)
                 return False
+            sitemaps = await self._sitemaps.find(turn, url, read.state, state)
             state = site.hosts[url.host] = read.state
             if rules_of(state).delay_clamped:
                 metrics.CLAMPED_DELAYS_TOTAL.inc()
             self._heed_delay(site)
+            self._desk.ledger.note_links(sitemaps)
             committed = self._desk.ledger.note_host(site.site, site.epoch, state, own_delay_s=site.own_delay_s)
             if site.own_delay_s > self._manners.pace.delay_s:
                 self._desk.ledger.full.set()  # a crash should not forget it
@@ -224,6 +241,9 @@ class Worker:
 
     async def _keep(self, turn: Turn, url: QueuedUrl, answer: Fetched) -> str:
         """Parse a page and store it; return where it sends us if it is but a redirect in disguise."""
+        if url.kind == Kind.SITEMAP:
+            self._settle(turn, url, await self._sitemaps.read(turn, url, answer))
+            return ""
         parsed = await self._pages.read(answer, archive=self._store.archives)
         if isinstance(parsed, ParseFailed):
             self._settle(turn, url, GivenUp(reason=parsed.reason))
@@ -284,7 +304,7 @@ class Worker:
             return None
         self._settle(turn, url, Done(page=False))
         hops = url.hops + 1
-        self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, via=url.url_hash)])
+        self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, url.url_hash, url.kind)])
         ours = is_ours(turn, url, named, self._manners.scope.scope)
         state = turn.site.hosts.get(named.host)
         if not ours or (state and state.blocked_s) or not await self._is_new(turn, named):
@@ -339,7 +359,7 @@ class Worker:
             if plain := plain_http(url.url, url.host, reason) if url.depth == 0 else "":
                 seed = Link(*identify(plain), url.depth, url.rank, seeded=True, via=url.url_hash)
                 self._desk.ledger.note_links([seed])
-            self._settle(turn, url, GivenUp(reason=verdict.reason))
+            self._settle(turn, url, GivenUp(reason=self._sitemaps.reason_for(turn, url, verdict.reason)))
 
     def _after_a_bug(self, url: QueuedUrl) -> Outcome:
         if url.tries < self._manners.pace.max_tries:
