@@ -102,6 +102,11 @@ LOOP_LAG_SECONDS = Histogram(
     buckets=(0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
     registry=REGISTRY,
 )
+PAUSED_SECONDS_TOTAL = Counter(
+    "gossamer_paused_seconds_total",
+    "Time in which a worker started nothing new: a full disk, a database that is gone, no network",
+    registry=REGISTRY,
+)
 
 
 def snapshot() -> dict[str, float]:

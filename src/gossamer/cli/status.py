@@ -47,6 +47,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     else:
         since = f" since {moment(running.started_at)}" if running.started_at else ""
         yield "crawl", f"{status.folder}, running{since}" + (f" (pid {running.pid})" if running.pid else "")
+        for trouble in running.troubles:
+            yield "trouble", f"{plain(trouble)}: nothing new is started meanwhile"
     yield "sites", f"{stats.sites:,} known, {stats.sites_with_work:,} with work, {stats.sites_in_hand:,} in hand"
     given_up = sum(stats.given_up.values())
     yield "URLs", f"{stats.known:,} known: {stats.queued:,} queued, {stats.done:,} done, {given_up:,} given up"

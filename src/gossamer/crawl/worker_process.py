@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gossamer import metrics
 from gossamer.crawl.compose import open_worker
 from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.folder import read_settings
@@ -84,6 +85,8 @@ async def _report(worker: Worker, figures: Figures, writer: asyncio.StreamWriter
     while True:
         if not writer.transport.get_write_buffer_size():
             writer.write(_line(figures=figures.snapshot(), trouble=worker.trouble))
+        if worker.trouble:
+            metrics.PAUSED_SECONDS_TOTAL.inc(REPORT_EVERY_S)
         await asyncio.sleep(REPORT_EVERY_S)
 
 

@@ -18,6 +18,7 @@ class Running:
 
     pid: int | None  # of its supervisor; None if that has not been written yet
     started_at: float | None  # Unix seconds
+    troubles: tuple[str, ...] = ()  # why nothing new is started on this machine
 
 
 def find_running(folder: Path) -> Running | None:
@@ -32,8 +33,10 @@ def find_running(folder: Path) -> Running | None:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = started_at = None
+            troubles: tuple[str, ...] = ()
             with suppress(ValueError, LookupError, TypeError):
                 said = json.load(file)
                 pid, started_at = int(said["pid"]), float(said["started_at"])
-            return Running(pid=pid, started_at=started_at)
+                troubles = tuple(map(str, said["troubles"]))
+            return Running(pid=pid, started_at=started_at, troubles=troubles)
     return None

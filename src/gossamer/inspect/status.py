@@ -49,6 +49,7 @@ class Status:
             "running": self.running is not None,
             "pid": self.running.pid if self.running else None,
             "started_at": self.running.started_at if self.running else None,
+            "troubles": list(self.running.troubles) if self.running else [],
             "sites": stats.sites,
             "sites_with_work": stats.sites_with_work,
             "sites_in_hand": stats.sites_in_hand,

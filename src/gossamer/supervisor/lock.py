@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Final
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 FILE_NAME: Final = "lock"
 PATIENCE_S: Final = 5.0  # workers of a supervisor that was killed need a moment to die
 _RETRY_S: Final = 0.05
+_NOTE_CHARS: Final = 2_000  # always as many, so that no reader finds the end of a longer one behind it
 _PROCESSES: Final = Path("/proc")
 
 
@@ -51,10 +52,16 @@ def hold_folder(folder: Path, *, patience_s: float = PATIENCE_S) -> Iterator[int
                 raise GossamerError(_explain(folder))
             time.sleep(_RETRY_S)
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "started_at": time.time()}).encode(), 0)
+        note_holder(descriptor, started_at=time.time())
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def note_holder(descriptor: int, *, started_at: float, troubles: Sequence[str] = ()) -> None:
+    """Write into the lock who holds it and what troubles it: in place, so that it can be done on a full disk too."""
+    said = {"pid": os.getpid(), "started_at": started_at, "troubles": [trouble[:200] for trouble in troubles[:5]]}
+    os.pwrite(descriptor, json.dumps(said).ljust(_NOTE_CHARS).encode(), 0)
 
 
 def is_held(folder: Path) -> bool:
