@@ -22,13 +22,18 @@ def new_lab(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable
     labs: list[Lab] = []
 
     def make(
-        *, delay_s: float = DELAY_S, page_limit: int | None = None, scope: Scope = Scope.WEB, real_time: bool = False
+        *,
+        delay_s: float = DELAY_S,
+        page_limit: int | None = None,
+        site_limit: int | None = None,
+        scope: Scope = Scope.WEB,
+        real_time: bool = False,
     ) -> Lab:
         folder = tmp_path / str(len(labs))
         folder.mkdir()
         lab = LABS[request.param](folder, real_time=real_time)
         labs.append(lab)
-        lab.open().resume(delay_s=delay_s, page_limit=page_limit, scope=scope)
+        lab.open().resume(delay_s=delay_s, page_limit=page_limit, site_limit=site_limit, scope=scope)
         return lab
 
     yield make

@@ -64,6 +64,7 @@ class Frontier(Protocol):
         *,
         delay_s: float,
         page_limit: int | None = None,
+        site_limit: int | None = None,
         scope: Scope = Scope.WEB,
         terms: Mapping[str, str] = NO_TERMS,
     ) -> None:
@@ -77,6 +78,8 @@ class Frontier(Protocol):
         life, which may take as long as a heartbeat; those that are silent for their whole lease are ended.
         `terms` are the settings that all machines have to share: while workers live elsewhere that go by others, this
         raises GossamerError, which names the first that differs, and changes nothing.
+
+        A site that has given `site_limit` pages rests, whatever is queued of it; a start with a larger limit wakes it.
         """
 
     def order(self, state: CrawlState) -> None:
@@ -94,11 +97,31 @@ class Frontier(Protocol):
     def exclusions(self) -> frozenset[str]:
         """Return all that is excluded."""
 
+    def readmissions(self) -> int:
+        """Return how often exclusions were taken back."""
+
     def seeds_loaded(self, digest: str) -> bool:
         """Tell whether a seed file with this digest was loaded completely before."""
 
     def mark_seeds_loaded(self, digest: str) -> None:
         """Remember that a seed file with this digest was loaded completely."""
+
+    # ------------------------------------------------------------------ rules that changed
+
+    def all_queued(self) -> Iterator[Link]:
+        """Yield everything that is queued, in hand or not. Many short reads, as in `settled`."""
+
+    def in_scope(self, links: Sequence[Link]) -> list[Link]:
+        """Return those of these links that the crawl's scope admits."""
+
+    def barred(self) -> Iterator[tuple[Link, Reason]]:
+        """Yield everything that a `Barred` outcome keeps from being asked for, and why. Many short reads."""
+
+    def admit(self, barred: Sequence[tuple[Link, Reason]]) -> int:
+        """Accept barred URLs again, as far as the scope admits them; return how many were not known otherwise."""
+
+    def forget(self, barred: Sequence[tuple[Link, Reason]]) -> None:
+        """Forget barred URLs for good: nothing brings them back but a link."""
 
     # ------------------------------------------------------------------ a worker
 
@@ -138,7 +161,8 @@ class Frontier(Protocol):
         """Record what happened: links in, URLs settled or put back, robots rules kept, sites given back.
 
         One transaction. A visit whose epoch no longer matches still delivers its facts (links, settled
-        URLs, robots rules) but changes no schedule.
+        URLs, robots rules) but changes no schedule. A URL that is barred leaves the queue and what is known, so that
+        links and `admit` can bring it back; it counts as given up.
         """
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[str, ...]:
@@ -177,7 +201,10 @@ class Frontier(Protocol):
         """Return the frontier's figures, without scanning anything that grows with the crawl."""
 
     def drained(self) -> bool:
-        """Tell whether, in one snapshot, no URL is left to settle: nothing queued, deferred or in hand."""
+        """Tell whether, in one snapshot, no URL is left to settle: nothing queued, deferred or in hand.
+
+        What is queued of a site that is excluded, or has given all its pages, rests: it does not count.
+        """
 
     def settled(self) -> Iterator[tuple[str, bytes, Reason | None]]:
         """Yield site, hash and reason (None: done) of every URL that was settled when this began.

@@ -25,9 +25,10 @@ class Contradictions:
         if self._kinds[contradiction] <= MAX_NAMED:
             self._named.append(f"{what} {contradiction}")
 
-    def compare(self, counter: str, least: int, counted: int, most: int) -> None:
-        """Note a counter that does not agree with what it counts."""
-        if not least <= counted <= most:
+    def compare(self, counter: str, before: int, counted: int, after: int, *, moved: int = 0) -> None:
+        """Note a counter that does not agree with what it counts; `moved` may have been counted twice, or never."""
+        most = max(before, after)
+        if not min(before, after) - moved <= counted <= most + moved:
             self._named.append(f"the crawl's counter {counter} says {most}, and {counted} were found")
 
     def sentences(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from gossamer.records.links import (
     GONE,
+    Barred,
     Batch,
     Claim,
     Claimed,
@@ -42,8 +43,8 @@ from gossamer.records.pages import (
 from gossamer.records.reasons import Reason
 
 __all__ = [
-    "GONE", "Anchor", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched", "GivenUp",
-    "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow", "ParseFailed", "ParsedPage",
-    "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SiteState",
-    "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "WorkerState",
+    "GONE", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched",
+    "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow", "ParseFailed",
+    "ParsedPage", "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope",
+    "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "WorkerState",
 ]  # fmt: skip

@@ -125,7 +125,14 @@ class GivenUp:
     reason: Reason
 
 
-Outcome = Done | Retry | GivenUp
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Barred:
+    """The operator's rules keep the URL from being asked for, until others let it in again."""
+
+    reason: Reason
+
+
+Outcome = Done | Retry | GivenUp | Barred
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +220,7 @@ class UrlState:
     tries: int | None = None
     via: bytes | None = None
     wait_s: float | None = None  # until it may be fetched as far as it alone is concerned; 0 if eligible
+    queued_at: float | None = None  # Unix seconds; None also if an older version queued it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +236,8 @@ class SiteState:
     excluded: bool
     queued: int
     failures: int = 0  # in a row, when it was last given back
+    pages: int = 0  # kept of it
+    spent: bool = False  # it has given all pages that the limit of a site allows, and rests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,3 +254,4 @@ class Stats:
     given_up: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
     pages_left: int | None = None  # of the page limit, less what is in hand; None: no limit
     wait_s: float | None = None  # until the next site is due; None: nothing waits
+    sites_spent: int = 0  # that have given all pages that the limit of a site allows, and rest

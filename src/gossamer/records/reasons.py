@@ -11,6 +11,8 @@ class Reason(StrEnum):
     # Never asked for
     EXCLUDED = "excluded"
     OUT_OF_SCOPE = "out_of_scope"
+    TOO_DEEP = "too_deep"  # farther from the seeds than the greatest depth, which was lowered
+    NOT_INCLUDED = "not_included"  # no pattern includes it any more
     TRAP = "trap"  # a redirect into what no site made for people has: see `politeness.traps`
     ROBOTS_DISALLOWED = "robots_disallowed"
     ROBOTS_UNREACHABLE = "robots_unreachable"  # robots.txt failed for so long that we stopped waiting
@@ -39,6 +41,7 @@ class Reason(StrEnum):
 
     # A page that is not kept
     AI_OPTED_OUT = "ai_opted_out"  # it is not to be used for artificial intelligence, and the operator minds
+    OTHER_LANGUAGE = "other_language"  # none of those that the operator wants
     NOT_CANONICAL = "not_canonical"  # it names another page in its place, which is queued
 
     # A page that could not be read

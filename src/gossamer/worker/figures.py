@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gossamer import metrics
 from gossamer.frontier.clock import boot_seconds
-from gossamer.records import Done, GivenUp, Retry
+from gossamer.records import Barred, Done, GivenUp, Retry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ class Figures:
         """Count what became of a URL."""
         if isinstance(outcome, Done):
             name = "pages" if outcome.page else "no_page"
-        elif isinstance(outcome, GivenUp):
+        elif isinstance(outcome, GivenUp | Barred):
             name = outcome.reason.value
         else:
             assert isinstance(outcome, Retry)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.keys import SiteKey, by_shard
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 EXCLUSIONS_LOCK = 0x676F7301  # with the crawl's number: shared by those who create sites
 _STAGE_TYPES = ("int4", "int2", "int8", "bytea", "int4", "bool")
-_QUEUE_TYPES = ("int2", "int2", "int8", "int8", "int4", "int4", "int2", "int2", "bytea", "bytea", "text")
+_QUEUE_TYPES = ("int2", "int2", "int8", "int8", "int4", "int4", "int2", "int2", "bytea", "bytea", "text", "int4")
 
 
 def within_scope(tx: Transaction, links: Sequence[Link]) -> list[Link]:
@@ -132,10 +133,11 @@ class _Batch:
         new = [row.n for row in unseen if row.depth is None]
         added = {self._numbers[row.url_hash] for row in tx.run("add_seen", new=new)} if new else set()
         fresh = [(number, self._links[number], self._depths[number]) for number in sorted(added)]
+        added_at = int(time.time())
         if fresh:
             tx.copy("add_queue", _QUEUE_TYPES, [
                 (self._keys[number].shard, tx.crawl, self._keys[number].site_id, self._arrival + number, link.rank,
-                 depth, link.hops, link.kind, link.url_hash, link.via, link.url)
+                 depth, link.hops, link.kind, link.url_hash, link.via, link.url, added_at)
                 for number, link, depth in fresh
             ])  # fmt: skip
         # What somebody else added since we looked may have come from farther away, too.

@@ -21,7 +21,7 @@ _COUNTERS = {"sites": "sites", "sites_with_work": "with_work", "known": "known",
 
 def walk_settled(database: Database) -> Iterator[tuple[str, bytes, Reason | None]]:
     """Yield site, hash and reason of what is settled; rows that the audit finds wrong are left out."""
-    for row in _walk(database, "walk_seen"):
+    for row in walk(database, "walk_seen"):
         if row.outcome in SETTLED and row.name is not None:
             yield row.name, row.url_hash, SETTLED[row.outcome]
 
@@ -46,16 +46,22 @@ def audit(database: Database) -> list[str]:
     """
     writes, before, reasons_before = _counters(database)
     found = Contradictions()
+    barred = _barred(database)
     counted = _audit_seen(database, found)
+    counted.update(barred)
+    counted["known"] += barred.total()
+    counted["given_up"] += barred.total()
     _audit_queue(database, found)
     counted |= _audit_sites(database, found)
     writes_after, after, reasons_after = _counters(database)
     is_still = writes == writes_after
+    moved = abs(_barred(database).total() - barred.total())  # between what is accepted and what is barred
     for name, least in before.items():
         if is_still or name not in UP_AND_DOWN:
-            found.compare(name, least, counted[name], after[name])
+            found.compare(name, least, counted[name], after[name], moved=moved)
     for reason in Reason:
-        found.compare(f"given_up as {reason}", reasons_before[reason], counted[reason], reasons_after[reason])
+        name = f"given_up as {reason}"
+        found.compare(name, reasons_before[reason], counted[reason], reasons_after[reason], moved=moved)
     return found.sentences()
 
 
@@ -67,7 +73,8 @@ def _counters(database: Database) -> tuple[int, dict[str, int], Counter[str]]:
     return row.writes, {**counters, "given_up": reasons.total()}, reasons
 
 
-def _walk(database: Database, statement: str) -> Iterator[Row]:
+def walk(database: Database, statement: str) -> Iterator[Row]:
+    """Yield the rows of a statement that walks over a shard by site and hash, for all shards of the crawl."""
     for one in database.rows("shards"):
         site_id, url_hash = _FIRST, b""
         while True:
@@ -95,7 +102,7 @@ def _walk_sites(database: Database) -> Iterator[Row]:
 def _audit_seen(database: Database, found: Contradictions) -> Counter[str]:
     """Every accepted URL is queued, done, or given up with a reason. Return how many there are of each."""
     counted: Counter[str] = Counter(known=0, done=0, given_up=0)
-    for row in _walk(database, "walk_seen"):
+    for row in walk(database, "walk_seen"):
         counted["known"] += 1
         outcome = row.outcome
         if outcome is not None:
@@ -113,7 +120,7 @@ def _audit_seen(database: Database, found: Contradictions) -> Counter[str]:
 
 def _audit_queue(database: Database, found: Contradictions) -> None:
     """What is queued is known, and not settled."""
-    for row in _walk(database, "audit_queue"):
+    for row in walk(database, "audit_queue"):
         if not row.known:
             found.note(row.url, "is queued but not among the accepted URLs")
         elif row.outcome is not None:
@@ -128,7 +135,7 @@ def _audit_sites(database: Database, found: Contradictions) -> Counter[str]:
         counted["sites_with_work"] += row.has_work
         counted["in_hand"] += row.in_hand
         site = f"site {row.name}"
-        if not row.has_work and (row.has_queued or row.owner is not None):
+        if not row.has_work and ((row.has_queued and not row.spent) or row.owner is not None):
             found.note(site, "has queued URLs or an owner but is marked as having no work")
         if row.sleeps_too_long:
             found.note(site, "is due later than its pace and its queue ask for")
@@ -139,6 +146,10 @@ def _audit_sites(database: Database, found: Contradictions) -> Counter[str]:
         if row.exclusion_differs:
             found.note(site, "is marked as excluded or not, against the list of exclusions")
     return counted
+
+
+def _barred(database: Database) -> Counter[str]:
+    return Counter({row.reason: row.urls for row in database.rows("audit_barred")})
 
 
 def _name(row: Row) -> str:

@@ -8,12 +8,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gossamer.frontier.postgres.barring import spend_sites
 from gossamer.frontier.postgres.keys import SiteKey, worker_shard
 from gossamer.frontier.postgres.releasing import first_queued, lock_idle, rest_site
 from gossamer.records import Claim, HostState, QueuedUrl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from gossamer.frontier.postgres.transaction import Row, Transaction
 
@@ -89,7 +90,7 @@ def _claim_shards(tx: Transaction, taken: Taken, share: Mapping[int, int], left:
     answers = tx.each("claim", [
         {
             "shard": shard, "sites": sites, "worker": tx.worker, "now_ms": tx.now_ms, "delay_ms": tx.delay_ms,
-            "left": left, "more_hosts": MORE_HOSTS,
+            "left": left, "more_hosts": MORE_HOSTS, "site_limit": tx.site_limit,
         }
         for shard, sites in share.items()
     ])  # fmt: skip
@@ -138,8 +139,9 @@ def host_state(tx: Transaction, row: Sequence[Any]) -> HostState:
     )
 
 
-def tidy(tx: Transaction, keys: Iterable[SiteKey]) -> None:
+def tidy(tx: Transaction, keys: Sequence[SiteKey]) -> None:
     """Bring what woke up into the order of due sites, what is blocked out of it; let those with nothing left rest."""
+    spend_sites(tx, keys)
     for key in lock_idle(tx, keys):
         if not _has_eligible(tx, key):
             rest_site(tx, key, first_queued(tx, [key])[key])

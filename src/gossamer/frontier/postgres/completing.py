@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from gossamer.frontier.postgres.barring import bar, count_pages
 from gossamer.frontier.postgres.keys import SiteKey, by_shard
 from gossamer.frontier.postgres.releasing import Leaving, release_sites, rest_emptied
-from gossamer.records import Done, GivenUp, Retry
+from gossamer.records import Barred, Done, GivenUp, Retry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,11 @@ def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[str, ...]:
     keyed = [(tx.site_key(visit.site), visit) for visit in visits]
     rows = _lock(tx, [key for key, _ in keyed])
     known = [(key, visit) for key, visit in keyed if key in rows]
-    _settle(tx, known)
+    bar(tx, [
+        (key, url_hash, outcome.reason)
+        for key, visit in known for url_hash, outcome in visit.outcomes if isinstance(outcome, Barred)
+    ])  # fmt: skip
+    pages = _settle(tx, known)
     _keep_facts(tx, known)
     released: set[SiteKey] = set()
     leaving: list[Leaving] = []
@@ -38,8 +43,9 @@ def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[str, ...]:
         mine.append((key, visit))
         if visit.release:
             released.add(key)
-            leaving.append(_leaving(tx, key, row, visit))
+            leaving.append(_leaving(tx, key, row, visit, pages.pop(key, 0)))
     _put_back(tx, mine)
+    count_pages(tx, pages)
     release_sites(tx, tx.worker, leaving)
     if idle := {key for key, _ in known if rows[key].owner is None and rows[key].has_work}:
         rest_emptied(tx, idle)
@@ -52,7 +58,7 @@ def _lock(tx: Transaction, keys: list[SiteKey]) -> dict[SiteKey, Row]:
     return {SiteKey(shard, row.site_id): row for shard, rows in zip(shards, answers, strict=True) for row in rows}
 
 
-def _leaving(tx: Transaction, key: SiteKey, row: Row, visit: Visit) -> Leaving:
+def _leaving(tx: Transaction, key: SiteKey, row: Row, visit: Visit, pages: int) -> Leaving:
     assert visit.release is not None
     return Leaving(
         key=key,
@@ -61,15 +67,17 @@ def _leaving(tx: Transaction, key: SiteKey, row: Row, visit: Visit) -> Leaving:
         paced_ms=tx.after_ms(visit.release.wait_s),
         own_delay_ms=math.ceil(visit.release.own_delay_s * 1000),
         failures=visit.release.failures,
+        pages=pages,
     )
 
 
-def _settle(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> None:
-    """Settle what was not settled before, and count it."""
+def _settle(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> Counter[SiteKey]:
+    """Settle what was not settled before, and count it; return how many pages came of which sites."""
+    pages: Counter[SiteKey] = Counter()
     shards: defaultdict[int, dict[tuple[int, bytes], Outcome]] = defaultdict(dict)
     for key, visit in known:
         for url_hash, outcome in visit.outcomes:
-            if not isinstance(outcome, Retry):
+            if not isinstance(outcome, Retry | Barred):
                 shards[key.shard].setdefault((key.site_id, url_hash), outcome)
     ordered = [(shard, dict(sorted(shards[shard].items()))) for shard in sorted(shards)]
     answers = tx.each("settle", [
@@ -81,15 +89,17 @@ def _settle(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> None:
         }
         for shard, outcomes in ordered
     ])  # fmt: skip
-    for (_, outcomes), rows in zip(ordered, answers, strict=True):
-        by_hash = {url_hash: outcome for (_, url_hash), outcome in outcomes.items()}
+    for (shard, outcomes), rows in zip(ordered, answers, strict=True):
+        by_hash = {url_hash: (SiteKey(shard, site_id), outcome) for (site_id, url_hash), outcome in outcomes.items()}
         for row in rows:
-            outcome = by_hash[row.url_hash]
+            key, outcome = by_hash[row.url_hash]
             if isinstance(outcome, Done):
                 tx.mine["done"] += 1
-                tx.mine["pages"] += outcome.page
+                pages[key] += outcome.page
             elif isinstance(outcome, GivenUp):
                 tx.given_up[outcome.reason.value] += 1
+    tx.mine["pages"] += pages.total()
+    return +pages
 
 
 def _keep_facts(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> None:

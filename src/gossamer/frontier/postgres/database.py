@@ -34,7 +34,8 @@ Row = Any  # a named tuple of a statement's columns
 
 log = logging.getLogger("gossamer.frontier")
 
-SQL = read_statements(resources.files("gossamer.frontier.postgres") / "queries.sql")
+_FOLDER = resources.files("gossamer.frontier.postgres")
+SQL = read_statements(_FOLDER / "queries.sql") | read_statements(_FOLDER / "barring.sql")
 TRIES = 6  # of a transaction that deadlocks
 MOST_PATIENCE_S = 10.0  # between two attempts to connect
 

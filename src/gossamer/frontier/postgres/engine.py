@@ -13,6 +13,7 @@ from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
 from gossamer.frontier.postgres.address import Address
 from gossamer.frontier.postgres.auditing import audit, walk_queued, walk_settled
+from gossamer.frontier.postgres.barring import unbar, wake_spent, walk_all_queued, walk_barred
 from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
 from gossamer.frontier.postgres.completing import record_visits
 from gossamer.frontier.postgres.database import Database
@@ -35,6 +36,7 @@ T = TypeVar("T")
 
 ADD_LINKS = 2_000  # per transaction of `add`
 RECENT_LINKS = 100_000  # about 12 MB per worker
+WAKE_SITES = 2_000  # per transaction, of those that rest, at a start with a larger limit
 CLAIM_ROUNDS = 3  # with sites put in order in between
 LEASE_S = 60.0
 LEAST_PATIENCE_S = 2.0  # with a single statement, however short the lease
@@ -87,6 +89,7 @@ class PostgresFrontier:
         *,
         delay_s: float,
         page_limit: int | None = None,
+        site_limit: int | None = None,
         scope: Scope = Scope.WEB,
         terms: Mapping[str, str] = NO_TERMS,
     ) -> None:
@@ -104,11 +107,14 @@ class PostgresFrontier:
                 (saved,) = tx.run("saved_clock")
                 tx.run("restart_clock", offset_ms=saved.clock_ms - tx.reading.server_ms)
             tx.run("keep_terms", terms=json.dumps(dict(terms)))
-            tx.run("resume", delay_ms=math.ceil(delay_s * 1000), page_limit=page_limit, scope=scope)
+            limits = {"page_limit": page_limit, "site_limit": site_limit}
+            tx.run("resume", delay_ms=math.ceil(delay_s * 1000), scope=scope, **limits)
 
         self._database.run("resume", work)
         self._database.crawl_clock.forget()
         recover_the_dead(self._database)
+        while self._database.run("resume", lambda tx: wake_spent(tx, WAKE_SITES)) == WAKE_SITES:
+            pass
 
     def order(self, state: CrawlState) -> None:
         self._database.run("order", lambda tx: tx.run("order", state=state))
@@ -122,6 +128,10 @@ class PostgresFrontier:
     def exclusions(self) -> frozenset[str]:
         return frozenset(row.site for row in self._database.rows("exclusions"))
 
+    def readmissions(self) -> int:
+        (row,) = self._database.rows("readmissions")
+        return int(row.readmissions)
+
     def _change_exclusions(self, entries: Iterable[str], change_list: str, *, excluded: bool) -> None:
         names = sorted(set(entries))
         shards = by_shard(site_key(self._crawl, name) for name in names)
@@ -130,7 +140,7 @@ class PostgresFrontier:
             tx.run("lock_exclusions", exclusions_lock=EXCLUSIONS_LOCK)
             tx.run(change_list, names=names)
             tx.each("mark_excluded", [{"shard": s, "sites": ids, "excluded": excluded} for s, ids in shards.items()])
-            tx.run("count_exclusion_change")
+            tx.run("count_exclusion_change", readmissions=int(not excluded))
 
         self._database.run("exclude", work)
 
@@ -140,6 +150,31 @@ class PostgresFrontier:
     def mark_seeds_loaded(self, digest: str) -> None:
         self._database.run("mark_seeds_loaded", lambda tx: tx.run("mark_seeds_loaded", digest=digest))
         self._database.rows("analyze")
+
+    # ------------------------------------------------------------------ rules that changed
+
+    def all_queued(self) -> Iterator[Link]:
+        return walk_all_queued(self._database)
+
+    def in_scope(self, links: Sequence[Link]) -> list[Link]:
+        with self._database.snapshot() as tx:
+            return within_scope(tx, links)
+
+    def barred(self) -> Iterator[tuple[Link, Reason]]:
+        return walk_barred(self._database)
+
+    def admit(self, barred: Sequence[tuple[Link, Reason]]) -> int:
+        def work(tx: Transaction) -> int:
+            admitted, new = _add(tx, [link for link, _ in barred])
+            hashes = {link.url_hash for link in admitted}
+            unbar(tx, [(link, reason) for link, reason in barred if link.url_hash in hashes])
+            return new
+
+        self._database.make_stage()
+        return self._database.run("admit", work)
+
+    def forget(self, barred: Sequence[tuple[Link, Reason]]) -> None:
+        self._database.run("forget", lambda tx: unbar(tx, barred))
 
     # ------------------------------------------------------------------ a worker
 

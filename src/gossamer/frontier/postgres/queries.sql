@@ -8,7 +8,7 @@
 
 -- name: crawl
 -- The server's clock comes with it: each worker compares it with the time that it carries forward itself.
-SELECT state, delay_ms, page_limit, scope, exclusions, offset_ms, clock_runs,
+SELECT state, delay_ms, page_limit, site_limit, scope, exclusions, offset_ms, clock_runs,
        extract(epoch FROM clock_timestamp())::float8 * 1000 AS server_ms
 FROM crawl WHERE crawl = %(crawl)s
 
@@ -24,7 +24,8 @@ SELECT 1 FROM crawl WHERE crawl = %(crawl)s FOR UPDATE
 UPDATE crawl SET offset_ms = %(offset_ms)s WHERE crawl = %(crawl)s AND offset_ms = %(believed_ms)s
 
 -- name: resume
-UPDATE crawl SET state = 'running', delay_ms = %(delay_ms)s, page_limit = %(page_limit)s, scope = %(scope)s
+UPDATE crawl SET state = 'running', delay_ms = %(delay_ms)s, page_limit = %(page_limit)s, site_limit = %(site_limit)s,
+                 scope = %(scope)s
 WHERE crawl = %(crawl)s
 
 -- name: terms
@@ -133,7 +134,7 @@ ORDER BY g.shard, g.site_id, g.url_hash
 ON CONFLICT DO NOTHING RETURNING url_hash
 
 -- name: add_queue
-COPY queue (shard, crawl, site_id, seq, rank, depth, hops, kind, url_hash, via, url) FROM STDIN (FORMAT BINARY)
+COPY queue (shard, crawl, site_id, seq, rank, depth, hops, kind, url_hash, via, url, added_at) FROM STDIN (FORMAT BINARY)
 
 -- name: lower_seen
 UPDATE seen SET depth = %(depth)s
@@ -149,8 +150,8 @@ RETURNING 1
 -- name: hold_awake
 -- Whoever puts a site to rest takes FOR UPDATE and then looks at the queue in a second statement. With this lock that
 -- comes wholly before us, and we see the site at rest and wake it, or wholly after our commit, and finds our links.
--- So what is awake by then stays awake, and only the others need to be written to.
-SELECT site_id, NOT has_work AS is_idle, has_work AND owner IS NULL AND ready_at > paced_at AS is_deferred
+-- So what is awake by then stays awake, and only the others need to be written to; a site that is spent stays at rest.
+SELECT site_id, NOT has_work AND NOT spent AS is_idle, has_work AND owner IS NULL AND ready_at > paced_at AS is_deferred
 FROM site WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[])
 ORDER BY site_id FOR KEY SHARE
 
@@ -197,9 +198,11 @@ SELECT c.shard, f.ready_at, f.arrival FROM unnest(%(shards)s::int2[]) AS c (shar
 -- them: two workers never wait for, nor get, the same site. NO KEY: those who add links hold KEY SHARE and hide nothing.
 -- A site is taken only if its first URLs are all eligible. One with URLs that woke up, URLs of a blocked host, or none
 -- at all comes back without owner, to be put in order in a transaction of its own. The number of URLs is the rule of
--- `urls_per_claim`; `left` is what the page limit leaves.
+-- `urls_per_claim`, as far as the limit of a site's pages leaves any; `left` is what the page limit leaves.
 WITH due AS MATERIALIZED (
-    SELECT s.site_id, s.ready_at, s.arrival, greatest(s.delay_ms, %(delay_ms)s) AS delay_ms FROM site s
+    SELECT s.site_id, s.ready_at, s.arrival, greatest(s.delay_ms, %(delay_ms)s) AS delay_ms,
+           greatest(0, %(site_limit)s - s.pages) AS most_urls
+    FROM site s
     WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.owner IS NULL AND s.has_work AND NOT s.excluded
       AND s.ready_at <= %(now_ms)s
     ORDER BY s.ready_at, s.arrival LIMIT %(sites)s FOR NO KEY UPDATE SKIP LOCKED
@@ -216,7 +219,8 @@ WITH due AS MATERIALIZED (
         FROM (SELECT q.*, left(q.url, 7 + position('/' IN substr(q.url, 9))) AS host FROM queue q
               WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = due.site_id AND q.not_before = 0
               ORDER BY q.rank, q.depth, q.seq
-              LIMIT CASE WHEN due.delay_ms < 100 THEN 50 ELSE least(10, 1 + 60000 / due.delay_ms) END) q
+              LIMIT least(due.most_urls,
+                          CASE WHEN due.delay_ms < 100 THEN 50 ELSE least(10, 1 + 60000 / due.delay_ms) END)) q
         LEFT JOIN LATERAL (
             SELECT h.blocked_until FROM host h
             WHERE h.shard = %(shard)s AND h.crawl = %(crawl)s AND h.site_id = due.site_id AND h.name = q.host LIMIT 1
@@ -348,12 +352,13 @@ ORDER BY site_id FOR UPDATE SKIP LOCKED
 -- name: release
 -- Fenced by owner and epoch: a late or repeated release frees nobody else's site.
 UPDATE site s SET owner = NULL, in_hand = 0, delay_ms = d.delay_ms, failures = d.failures, paced_at = d.paced_at,
-                  has_work = d.has_work, ready_at = d.ready_at
+                  has_work = d.has_work AND s.pages + d.pages < %(site_limit)s, ready_at = d.ready_at,
+                  pages = s.pages + d.pages, spent = s.pages + d.pages >= %(site_limit)s
 FROM unnest(%(sites)s::int8[], %(epochs)s::int8[], %(delays)s::int8[], %(failures)s::int4[], %(paced_at)s::int8[],
-            %(has_work)s::bool[], %(ready_at)s::int8[])
-     AS d (site_id, epoch, delay_ms, failures, paced_at, has_work, ready_at)
+            %(has_work)s::bool[], %(ready_at)s::int8[], %(pages)s::int4[])
+     AS d (site_id, epoch, delay_ms, failures, paced_at, has_work, ready_at, pages)
 WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = d.site_id AND s.owner = %(owner)s AND s.epoch = d.epoch
-RETURNING s.site_id
+RETURNING s.site_id, s.has_work
 
 -- ---------------------------------------------------------------- workers
 
@@ -426,7 +431,7 @@ UPDATE site SET excluded = %(excluded)s
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[]) RETURNING 1
 
 -- name: count_exclusion_change
-UPDATE crawl SET exclusions = exclusions + 1 WHERE crawl = %(crawl)s
+UPDATE crawl SET exclusions = exclusions + 1, readmissions = readmissions + %(readmissions)s WHERE crawl = %(crawl)s
 
 -- name: exclusions
 SELECT site FROM exclusion WHERE crawl = %(crawl)s
@@ -448,13 +453,14 @@ SELECT 1 FROM seen
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND url_hash = %(url_hash)s
 
 -- name: find_seen
-SELECT s.depth, s.outcome, q.rank, q.tries, q.via, q.not_before
+SELECT s.depth, s.outcome, q.rank, q.tries, q.via, q.not_before, q.added_at
 FROM seen s LEFT JOIN queue q ON q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = %(site_id)s
                              AND q.url_hash = s.url_hash
 WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = %(site_id)s AND s.url_hash = %(url_hash)s
 
 -- name: find_site
 SELECT s.name, s.ready_at, s.has_work, s.owner, s.epoch, s.delay_ms, s.seeded, s.excluded, s.failures,
+       s.pages, s.spent,
        (SELECT count(*) FROM queue q WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = %(site_id)s) AS queued
 FROM site s WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = %(site_id)s
 
@@ -512,7 +518,7 @@ ORDER BY q.site_id, q.url_hash LIMIT %(rows)s
 -- A free site is due no later than its pace and its first eligible URL allow, or at the next claim if an earlier one
 -- had more to move than fits into a transaction. That it has work while nothing is queued is no contradiction: a late
 -- completion settled the last URL, and the next claim puts the site to rest.
-SELECT s.site_id, s.name, s.owner, s.has_work, s.in_hand,
+SELECT s.site_id, s.name, s.owner, s.has_work, s.spent, s.in_hand,
        EXISTS (SELECT 1 FROM queue q WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = s.site_id)
            AS has_queued,
        s.owner IS NULL AND s.has_work AND s.ready_at > greatest(

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def find_url(database: Database, site: str, url_hash: bytes) -> UrlState | None:
     """Return where a URL stands, or None if it was never accepted."""
     with database.snapshot() as tx:
-        rows = tx.run("find_seen", **tx.site_key(site)._asdict(), url_hash=url_hash)
+        key = {**tx.site_key(site)._asdict(), "url_hash": url_hash}
+        rows = tx.run("find_seen", **key)
+        barred = [] if rows else tx.run("find_barred", **key)
+    if barred:
+        return UrlState(status=UrlStatus.GIVEN_UP, depth=barred[0].depth, reason=Reason(barred[0].reason))
     if not rows:
         return None
     (row,) = rows
@@ -31,6 +35,7 @@ def find_url(database: Database, site: str, url_hash: bytes) -> UrlState | None:
         tries=row.tries,
         via=row.via,
         wait_s=tx.wait_s(row.not_before),
+        queued_at=row.added_at or None,
     )
 
 
@@ -51,6 +56,8 @@ def find_site(database: Database, site: str) -> SiteState | None:
         excluded=row.excluded,
         queued=row.queued,
         failures=row.failures,
+        pages=row.pages,
+        spent=row.spent,
     )
 
 
@@ -63,8 +70,9 @@ def find_hosts(database: Database, site: str) -> list[HostState]:
 def crawl_stats(database: Database) -> Stats:
     """Return the crawl's figures: sums of the workers' counters, and the heads of the ready list."""
     with database.snapshot() as tx:
-        given_up = {Reason(row.reason): row.urls for row in tx.run("given_up")}
+        given_up = {Reason(row.reason): row.urls for row in tx.run("given_up") if row.urls}
         (row,) = tx.run("figures")
+        (spent,) = tx.run("count_spent")
         ready = [one.ready_at for one in tx.run("first_ready")]
     left = None if tx.page_limit is None else max(0, tx.page_limit - row.pages - row.in_hand)
     return Stats(
@@ -78,4 +86,5 @@ def crawl_stats(database: Database) -> Stats:
         given_up=MappingProxyType(given_up),
         pages_left=left,
         wait_s=tx.wait_s(min(ready)) if ready else None,
+        sites_spent=spent.sites,
     )

@@ -28,6 +28,7 @@ class Leaving:
     paced_ms: int
     own_delay_ms: int
     failures: int
+    pages: int = 0  # that came of it since they were last counted
 
 
 def owned_sites(tx: Transaction, worker: int, at_most: int | None = None) -> list[Row]:
@@ -76,13 +77,16 @@ def release_sites(tx: Transaction, owner: int, leaving: Collection[Leaving]) -> 
             "paced_at": [site.paced_ms for site in some],
             "has_work": [first[site.key] is not None for site in some],
             "ready_at": [max(site.paced_ms, first[site.key] or 0) for site in some],
+            "pages": [site.pages for site in some],
+            "site_limit": tx.site_limit,
         }
         for shard, some in shards.items()
     ])  # fmt: skip
     freed = [sites[SiteKey(shard, row.site_id)] for shard, rows in zip(shards, answers, strict=True) for row in rows]
+    resting_now = sum(not row.has_work for rows in answers for row in rows)
     tx.counts[owner]["owned"] -= len(freed)
     tx.counts[owner]["in_hand"] -= sum(site.in_hand for site in freed)
-    tx.mine["with_work"] -= sum(first[site.key] is None for site in freed)
+    tx.mine["with_work"] -= resting_now
     return len(freed)
 
 

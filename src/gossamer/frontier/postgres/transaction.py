@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.postgres.database import Database
 
 Row = Any
+NO_SITE_LIMIT = 1 << 40  # more pages than any site has
 COUNTERS = ("sites", "with_work", "known", "done", "pages", "in_hand", "owned")
 
 
@@ -33,6 +34,8 @@ class Transaction:
         self.state: str = row.state
         self.delay_ms: int = row.delay_ms
         self.page_limit: int | None = row.page_limit
+        self.has_site_limit: bool = row.site_limit is not None
+        self.site_limit: int = row.site_limit if self.has_site_limit else NO_SITE_LIMIT
         self.scope = Scope(row.scope)
         self.exclusions: int = row.exclusions
         self.has_written = True  # an operation that changed nothing says so, and costs no commit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.sqlite.database import SQL
@@ -55,7 +56,7 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
     changed = tx.execute(SQL["add_seen"]).rowcount
     new = tx.execute(SQL["mark_fresh"]).rowcount
     if new:
-        tx.execute(SQL["add_queue"])
+        tx.execute(SQL["add_queue"], {"added_at": int(time.time())})
         tx.sites_with_work += tx.execute(SQL["wake_idle_sites"]).rowcount
         tx.execute(SQL["advance_deferred_sites"])
     if changed > new:

@@ -50,15 +50,20 @@ def audit(connection: sqlite3.Connection) -> list[str]:
         version = _version(connection)
         before = connection.execute(SQL["audit_counters"]).fetchone()
         found = Contradictions()
+        barred = _barred(connection)
         counted = _audit_seen(connection, found)
+        counted.update(barred)
+        counted["known"] += barred.total()
+        counted["given_up"] += barred.total()
         _audit_queue(connection, found)
         counted |= _audit_sites(connection, found)
         given_up = {row["reason"]: row["urls"] for row in connection.execute(SQL["given_up"])}
         after = connection.execute(SQL["audit_counters"]).fetchone()
+        moved = abs(_barred(connection).total() - barred.total())  # between what is accepted and what is barred
         is_still = version == _version(connection)
     for name in before.keys():  # noqa: SIM118 - iterating over a row gives its values
         if is_still or name not in UP_AND_DOWN:
-            found.compare(name, before[name], counted[name], after[name])
+            found.compare(name, before[name], counted[name], after[name], moved=moved)
     if is_still:
         for reason in Reason:
             urls = given_up.get(reason, 0)
@@ -125,7 +130,7 @@ def _audit_sites(connection: sqlite3.Connection, found: Contradictions) -> Count
         counted["sites_with_work"] += row["has_work"]
         counted["in_hand"] += row["in_hand"]
         site = f"site {row['name']}"
-        if not row["has_work"] and (row["has_queued"] or row["owner"] is not None):
+        if not row["has_work"] and ((row["has_queued"] and not row["spent"]) or row["owner"] is not None):
             found.note(site, "has queued URLs or an owner but is marked as having no work")
         if row["sleeps_too_long"]:
             found.note(site, "is due later than its pace and its queue ask for")
@@ -136,6 +141,10 @@ def _audit_sites(connection: sqlite3.Connection, found: Contradictions) -> Count
         if row["exclusion_differs"]:
             found.note(site, "is marked as excluded or not, against the list of exclusions")
     return counted
+
+
+def _barred(connection: sqlite3.Connection) -> Counter[str]:
+    return Counter({row["reason"]: row["urls"] for row in connection.execute(SQL["audit_barred"])})
 
 
 def _name(row: sqlite3.Row) -> str:

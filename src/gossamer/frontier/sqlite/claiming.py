@@ -7,6 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from gossamer.frontier import urls_per_claim
+from gossamer.frontier.sqlite.barring import is_spent, spend_site
 from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Claim, HostState, QueuedUrl
 
@@ -66,8 +67,14 @@ def _fair_share(tx: Transaction, worker: int) -> int:
 
 def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None:
     """Own a due site if it has an eligible URL; if not, put it to rest until it has."""
+    if is_spent(tx, site["pages"]):  # the limit was lowered, or a late report brought pages
+        spend_site(tx, site["site_id"])
+        return None
     delay_s = site["delay_ms"] / 1000
-    rows = _eligible(tx, site["site_id"], urls_per_claim(delay_s))
+    urls = urls_per_claim(delay_s)
+    if tx.site_limit is not None:
+        urls = min(urls, tx.site_limit - site["pages"])
+    rows = _eligible(tx, site["site_id"], urls)
     if tx.pages_left is not None:
         rows = rows[: tx.pages_left]
     if not rows:

@@ -6,9 +6,10 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from gossamer.frontier.sqlite.barring import bar, is_spent
 from gossamer.frontier.sqlite.claiming import first_queued, put_to_rest
 from gossamer.frontier.sqlite.database import SQL
-from gossamer.records import Done, GivenUp, Retry
+from gossamer.records import Barred, Done, GivenUp, Retry
 
 if TYPE_CHECKING:
     import sqlite3
@@ -24,7 +25,7 @@ def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
         return False
     site_id: int = site["site_id"]
     mine: bool = (site["owner"], site["epoch"]) == (worker, visit.epoch)
-    _settle(tx, site_id, visit)
+    pages = _settle(tx, site_id, visit)
     for host in visit.hosts:
         tx.execute(SQL["keep_host"], {
             "site_id": site_id, "name": host.host, "rules": host.rules, "expires_at": host.expires_at,
@@ -42,6 +43,7 @@ def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
                 paced_ms=tx.after_ms(release.wait_s),
                 own_delay_ms=math.ceil(release.own_delay_s * 1000),
                 failures=release.failures,
+                pages=site["pages"] + pages,
             )
     elif site["owner"] is None and site["has_work"] and first_queued(tx, site_id) is None:
         put_to_rest(tx, site_id)  # a late report has settled all that it had
@@ -57,13 +59,20 @@ def owned_sites(tx: Transaction, worker: int, at_most: int = -1) -> list[sqlite3
 def free_site(tx: Transaction, site: sqlite3.Row) -> None:
     """Free a site whose last request is unknown: it cannot have been later than now, so a full delay is safe."""
     paced_ms = tx.after_ms(site["delay_ms"] / 1000)
-    _release(tx, site, paced_ms=paced_ms, own_delay_ms=site["own_delay_ms"], failures=site["failures"])
+    _release(
+        tx, site, paced_ms=paced_ms, own_delay_ms=site["own_delay_ms"], failures=site["failures"], pages=site["pages"]
+    )
 
 
-def _settle(tx: Transaction, site_id: int, visit: Visit) -> None:
+def _settle(tx: Transaction, site_id: int, visit: Visit) -> int:
+    """Settle what was not settled before, and count it; return how many pages of the site came with it."""
     given_up: Counter[str] = Counter()
+    pages = 0
     for url_hash, outcome in visit.outcomes:
         if isinstance(outcome, Retry):
+            continue
+        if isinstance(outcome, Barred):
+            bar(tx, site_id, url_hash, outcome.reason)
             continue
         key = {"site_id": site_id, "url_hash": url_hash}
         text = outcome.reason.value if isinstance(outcome, GivenUp) else ""
@@ -72,12 +81,16 @@ def _settle(tx: Transaction, site_id: int, visit: Visit) -> None:
         tx.execute(SQL["settle_queue"], key)
         if isinstance(outcome, Done):
             tx.done += 1
-            tx.pages += outcome.page
+            pages += outcome.page
         else:
             given_up[text] += 1
+    if pages:
+        tx.pages += pages
+        tx.execute(SQL["count_pages"], {"site_id": site_id, "pages": pages})
     tx.given_up += given_up.total()
     for reason, urls in given_up.items():
         tx.execute(SQL["count_given_up"], {"reason": reason, "urls": urls})
+    return pages
 
 
 def _put_back(tx: Transaction, site_id: int, visit: Visit) -> None:
@@ -89,12 +102,16 @@ def _put_back(tx: Transaction, site_id: int, visit: Visit) -> None:
             })  # fmt: skip
 
 
-def _release(tx: Transaction, site: sqlite3.Row, *, paced_ms: int, own_delay_ms: int, failures: int) -> None:
+def _release(
+    tx: Transaction, site: sqlite3.Row, *, paced_ms: int, own_delay_ms: int, failures: int, pages: int
+) -> None:
     """Free a site. What was reserved for it from the page limit goes back; its pages were counted."""
     first_ms = first_queued(tx, site["site_id"])
+    spent = is_spent(tx, pages)
+    has_work = first_ms is not None and not spent
     tx.execute(SQL["release_site"], {
         "site_id": site["site_id"], "delay_ms": own_delay_ms, "failures": failures, "paced_at": paced_ms,
-        "has_work": first_ms is not None, "ready_at": max(paced_ms, first_ms or 0),
+        "has_work": has_work, "ready_at": max(paced_ms, first_ms or 0), "spent": spent,
     })  # fmt: skip
     tx.in_hand -= site["in_hand"]
-    tx.sites_with_work -= first_ms is None
+    tx.sites_with_work -= not has_work

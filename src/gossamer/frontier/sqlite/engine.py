@@ -15,6 +15,7 @@ from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite.adding import add_links, within_scope
 from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
+from gossamer.frontier.sqlite.barring import unbar, wake_spent, walk_all_queued, walk_barred
 from gossamer.frontier.sqlite.claiming import claim_due, host_state, until_claimable, until_ready
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
 from gossamer.frontier.sqlite.database import SQL, Database, Transaction
@@ -88,6 +89,7 @@ class SqliteFrontier:
         *,
         delay_s: float,
         page_limit: int | None = None,
+        site_limit: int | None = None,
         scope: Scope = Scope.WEB,
         terms: Mapping[str, str] = NO_TERMS,  # noqa: ARG002 - nobody else is there to share them
     ) -> None:
@@ -95,12 +97,17 @@ class SqliteFrontier:
             self._execute(SQL["resume"], {
                 "delay_ms": math.ceil(delay_s * 1000),
                 "page_limit": page_limit,
+                "site_limit": site_limit,
                 "scope": scope,
                 "clock_offset_ms": tx.restart_clock(),
             })  # fmt: skip
         for worker in self.workers():
             if not worker.gone or worker.sites:
                 self.recover(worker.worker)
+        woken = FREE_SITES
+        while woken == FREE_SITES:
+            with self._transaction("resume") as tx:
+                woken = wake_spent(tx, FREE_SITES)
 
     def order(self, state: CrawlState) -> None:
         with self._transaction("order"):
@@ -116,12 +123,16 @@ class SqliteFrontier:
     def exclusions(self) -> frozenset[str]:
         return frozenset(entry for (entry,) in self._execute(SQL["exclusions"]))
 
+    @_translated()
+    def readmissions(self) -> int:
+        return int(self._execute(SQL["crawl"]).fetchone()["readmissions"])
+
     def _change_exclusions(self, entries: Iterable[str], change_list: str, change_site: str) -> None:
         names = sorted(set(entries))
         with self._transaction("exclude") as tx:
             for change in (change_list, change_site):
                 tx.executemany(SQL[change], [{"site": name} for name in names])
-            tx.execute(SQL["count_exclusion_change"])
+            tx.execute(SQL["count_exclusion_change"], {"readmissions": change_site == "readmit_site"})
 
     @_translated()
     def seeds_loaded(self, digest: str) -> bool:
@@ -130,6 +141,33 @@ class SqliteFrontier:
     def mark_seeds_loaded(self, digest: str) -> None:
         with self._transaction("mark_seeds_loaded"):
             self._execute(SQL["mark_seeds_loaded"], {"digest": digest})
+
+    # ------------------------------------------------------------------ rules that changed
+
+    def all_queued(self) -> Iterator[Link]:
+        with _translated():
+            yield from walk_all_queued(self._database.connection)
+
+    @_translated()
+    def in_scope(self, links: Sequence[Link]) -> list[Link]:
+        with self._database.snapshot() as tx:
+            return within_scope(tx, links)
+
+    def barred(self) -> Iterator[tuple[Link, Reason]]:
+        with _translated():
+            yield from walk_barred(self._database.connection)
+
+    def admit(self, barred: Sequence[tuple[Link, Reason]]) -> int:
+        with self._transaction("admit") as tx:
+            admitted = within_scope(tx, [link for link, _ in barred])
+            new = add_links(tx, admitted)
+            hashes = {link.url_hash for link in admitted}
+            unbar(tx, [(link, reason) for link, reason in barred if link.url_hash in hashes])
+        return new
+
+    def forget(self, barred: Sequence[tuple[Link, Reason]]) -> None:
+        with self._transaction("forget") as tx:
+            unbar(tx, barred)
 
     # ------------------------------------------------------------------ a worker
 
@@ -219,7 +257,7 @@ class SqliteFrontier:
         with self._database.snapshot() as tx:
             row = self._find(site, url_hash)
             if row is None:
-                return None
+                return self._find_barred(site, url_hash)
             if row["outcome"] is not None:
                 reason = Reason(row["outcome"]) if row["outcome"] else None
                 status = UrlStatus.GIVEN_UP if reason else UrlStatus.DONE
@@ -231,7 +269,12 @@ class SqliteFrontier:
                 tries=row["tries"],
                 via=row["via"],
                 wait_s=tx.wait_s(row["not_before"]),
+                queued_at=row["added_at"] or None,
             )
+
+    def _find_barred(self, site: str, url_hash: bytes) -> UrlState | None:
+        row = self._execute(SQL["find_barred"], {"site": site, "url_hash": url_hash}).fetchone()
+        return row and UrlState(status=UrlStatus.GIVEN_UP, depth=row["depth"], reason=Reason(row["reason"]))
 
     def _find(self, site: str, url_hash: bytes) -> sqlite3.Row | None:
         key = {"site": site, "url_hash": url_hash}
@@ -255,6 +298,8 @@ class SqliteFrontier:
                 excluded=bool(row["excluded"]),
                 queued=row["queued"],
                 failures=row["failures"],
+                pages=row["pages"],
+                spent=bool(row["spent"]),
             )
 
     @_translated()
@@ -283,8 +328,9 @@ class SqliteFrontier:
     @_translated()
     def stats(self) -> Stats:
         with self._database.snapshot() as tx:
-            given_up = {Reason(row["reason"]): row["urls"] for row in self._execute(SQL["given_up"])}
+            given_up = {Reason(row["reason"]): row["urls"] for row in self._execute(SQL["given_up"]) if row["urls"]}
             (in_hand,) = self._execute(SQL["sites_in_hand"]).fetchone()
+            (spent,) = self._execute(SQL["count_spent"]).fetchone()
             return Stats(
                 sites=tx.sites,
                 sites_with_work=tx.sites_with_work,
@@ -296,6 +342,7 @@ class SqliteFrontier:
                 given_up=MappingProxyType(given_up),
                 pages_left=tx.pages_left,
                 wait_s=until_ready(tx),
+                sites_spent=spent,
             )
 
     @_translated()

@@ -7,7 +7,7 @@ BEGIN IMMEDIATE
 
 -- name: crawl
 SELECT normaliser, suffix_list, state, delay_ms, page_limit, scope, clock_ms, clock_offset_ms, exclusions, next_seq,
-       sites, sites_with_work, known, done, pages, given_up, in_hand
+       site_limit, readmissions, sites, sites_with_work, known, done, pages, given_up, in_hand
 FROM crawl
 
 -- name: save_crawl
@@ -17,7 +17,7 @@ UPDATE crawl SET clock_ms = :clock_ms, next_seq = :next_seq, sites = :sites, sit
 
 -- name: resume
 UPDATE crawl SET state = 'running', delay_ms = :delay_ms, page_limit = :page_limit, scope = :scope,
-                 clock_offset_ms = :clock_offset_ms
+                 site_limit = :site_limit, clock_offset_ms = :clock_offset_ms
 
 -- name: order
 UPDATE crawl SET state = :state
@@ -72,8 +72,8 @@ UPDATE temp.stage SET fresh = 1
 WHERE seq = (SELECT seen.seq FROM seen WHERE seen.site_id = stage.site_id AND seen.url_hash = stage.url_hash)
 
 -- name: add_queue
-INSERT INTO queue (seq, site_id, rank, depth, hops, kind, url_hash, via, url)
-SELECT seq, site_id, rank, depth, hops, kind, url_hash, via, url FROM temp.stage WHERE fresh ORDER BY seq
+INSERT INTO queue (seq, site_id, rank, depth, hops, kind, url_hash, via, url, added_at)
+SELECT seq, site_id, rank, depth, hops, kind, url_hash, via, url, :added_at FROM temp.stage WHERE fresh ORDER BY seq
 
 -- name: lower_depths
 -- Rare: run only when add_seen changed more rows than were new.
@@ -84,8 +84,9 @@ WHERE queue.seq = lower.seq AND queue.depth > lower.depth
 -- name: wake_idle_sites
 -- No wake-up can be lost: whoever puts a site to rest looks at the queue in a transaction of its own,
 -- which comes wholly before or wholly after this one.
+-- A site that has given all its pages is left at rest.
 UPDATE site SET has_work = 1, ready_at = paced_at
-WHERE has_work = 0 AND site_id IN (SELECT site_id FROM temp.stage WHERE fresh)
+WHERE has_work = 0 AND spent = 0 AND site_id IN (SELECT site_id FROM temp.stage WHERE fresh)
 
 -- name: advance_deferred_sites
 -- A free site that only waited for deferred URLs now has an eligible one.
@@ -96,7 +97,7 @@ WHERE ready_at > paced_at AND site_id IN (SELECT site_id FROM temp.stage WHERE f
 
 -- name: due_sites
 -- Walks the partial index site_ready from its head.
-SELECT site_id, name, epoch, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms, failures, seeded
+SELECT site_id, name, epoch, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms, failures, seeded, pages
 FROM site
 WHERE owner IS NULL AND has_work = 1 AND excluded = 0 AND ready_at <= :now_ms
 ORDER BY ready_at LIMIT :sites
@@ -147,7 +148,10 @@ SELECT count(*) FROM worker WHERE gone = 0
 -- ---------------------------------------------------------------- complete
 
 -- name: visited_site
-SELECT site_id, owner, epoch, in_hand, has_work FROM site WHERE name = :site
+SELECT site_id, owner, epoch, in_hand, has_work, pages FROM site WHERE name = :site
+
+-- name: count_pages
+UPDATE site SET pages = pages + :pages WHERE site_id = :site_id
 
 -- name: settle_seen
 UPDATE seen SET outcome = :outcome WHERE site_id = :site_id AND url_hash = :url_hash AND outcome IS NULL
@@ -175,8 +179,40 @@ UPDATE site SET delay_ms = max(delay_ms, :delay_ms) WHERE site_id = :site_id
 
 -- name: release_site
 UPDATE site SET owner = NULL, in_hand = 0, delay_ms = :delay_ms, failures = :failures, paced_at = :paced_at, has_work = :has_work,
-                ready_at = :ready_at
+                ready_at = :ready_at, spent = :spent
 WHERE site_id = :site_id
+
+-- ---------------------------------------------------------------- rules and limits of the operator
+
+-- name: bar_url
+INSERT INTO barred (site_id, url_hash, rank, depth, hops, kind, via, reason, url)
+SELECT site_id, url_hash, rank, depth, hops, kind, via, :reason, url FROM queue
+WHERE seq = (SELECT seq FROM seen WHERE site_id = :site_id AND url_hash = :url_hash)
+ON CONFLICT DO NOTHING
+
+-- name: forget_seen
+DELETE FROM seen WHERE site_id = :site_id AND url_hash = :url_hash
+
+-- name: unbar_url
+DELETE FROM barred
+WHERE site_id = (SELECT site_id FROM site WHERE name = :site) AND url_hash = :url_hash AND reason = :reason
+
+-- name: walk_all_queued
+SELECT queue.seq, name, url, url_hash, rank, depth, hops, kind, via
+FROM queue JOIN site USING (site_id) WHERE queue.seq > :after ORDER BY queue.seq LIMIT :rows
+
+-- name: walk_barred
+SELECT site_id, name, url, url_hash, rank, depth, hops, kind, via, reason
+FROM barred JOIN site USING (site_id)
+WHERE (site_id, url_hash) > (:site_id, :url_hash) ORDER BY site_id, url_hash LIMIT :rows
+
+-- name: spend_site
+UPDATE site SET has_work = 0, spent = 1 WHERE site_id = :site_id
+
+-- name: wake_spent
+UPDATE site SET spent = 0, has_work = 1, ready_at = paced_at
+WHERE site_id IN (SELECT site_id FROM site WHERE spent = 1 AND (:site_limit IS NULL OR pages < :site_limit)
+                  LIMIT :at_most)
 
 -- ---------------------------------------------------------------- workers
 
@@ -194,7 +230,7 @@ UPDATE worker SET gone = 1 WHERE worker = :worker AND gone = 0
 
 -- name: owned_sites
 SELECT site_id, name, epoch, in_hand, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms,
-       failures
+       failures, pages
 FROM site WHERE owner = :worker LIMIT :at_most
 
 -- name: workers
@@ -216,7 +252,7 @@ INSERT INTO exclusion (site) VALUES (:site) ON CONFLICT DO NOTHING
 DELETE FROM exclusion WHERE site = :site
 
 -- name: count_exclusion_change
-UPDATE crawl SET exclusions = exclusions + 1
+UPDATE crawl SET exclusions = exclusions + 1, readmissions = readmissions + :readmissions
 
 -- name: exclusions
 SELECT site FROM exclusion
@@ -230,12 +266,12 @@ INSERT INTO seeds_loaded (digest) VALUES (:digest) ON CONFLICT DO NOTHING
 -- ---------------------------------------------------------------- reads
 
 -- name: find_seen
-SELECT seen.depth, seen.outcome, site.owner, q.rank, q.tries, q.via, q.not_before
+SELECT seen.depth, seen.outcome, site.owner, q.rank, q.tries, q.via, q.not_before, q.added_at
 FROM site JOIN seen USING (site_id) LEFT JOIN queue q USING (seq)
 WHERE site.name = :site AND seen.url_hash = :url_hash
 
 -- name: find_site
-SELECT name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded, failures,
+SELECT name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded, failures, pages, spent,
        (SELECT count(*) FROM queue WHERE queue.site_id = site.site_id) AS queued
 FROM site WHERE name = :site
 
@@ -252,6 +288,12 @@ ORDER BY not_before, rank, depth, seq LIMIT :rows
 
 -- name: given_up
 SELECT reason, urls FROM given_up
+
+-- name: find_barred
+SELECT depth, reason FROM site JOIN barred USING (site_id) WHERE site.name = :site AND url_hash = :url_hash
+
+-- name: count_spent
+SELECT count(*) FROM site WHERE spent = 1
 
 -- name: sites_in_hand
 SELECT count(*) FROM site WHERE owner IS NOT NULL
@@ -281,7 +323,7 @@ WHERE queue.seq > :after ORDER BY queue.seq LIMIT :rows
 -- A free site is due no later than its pace and its first eligible URL allow, or at the next claim if an earlier
 -- one had more to move than fits into a transaction. That it has work while nothing is queued is no contradiction:
 -- a late completion settled the last URL, and the next claim puts the site to rest.
-SELECT site_id, name, owner, has_work, in_hand,
+SELECT site_id, name, owner, has_work, spent, in_hand,
        EXISTS (SELECT 1 FROM queue WHERE queue.site_id = site.site_id) AS has_queued,
        owner IS NULL AND has_work = 1 AND ready_at > max(
            paced_at, (SELECT clock_ms + 1 FROM crawl),
@@ -290,6 +332,9 @@ SELECT site_id, name, owner, has_work, in_hand,
        owner IS NOT NULL AND owner NOT IN (SELECT worker FROM worker) AS owner_unknown,
        excluded <> (name IN (SELECT site FROM exclusion)) AS exclusion_differs
 FROM site WHERE site_id > :after ORDER BY site_id LIMIT :rows
+
+-- name: audit_barred
+SELECT reason, count(*) AS urls FROM barred GROUP BY reason
 
 -- name: audit_counters
 SELECT known, done, given_up, sites, sites_with_work, in_hand FROM crawl

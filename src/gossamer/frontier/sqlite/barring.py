@@ -1,0 +1,91 @@
+"""What the operator's rules keep from being asked for, and sites that have given all their pages; in a transaction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.frontier.sqlite.database import SQL
+from gossamer.records import Link, Reason
+from gossamer.urls import host_of
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterator, Sequence
+
+    from gossamer.frontier.sqlite.database import Transaction
+
+STEP_ROWS = 2_000  # read at a time
+
+
+def bar(tx: Transaction, site_id: int, url_hash: bytes, reason: Reason) -> None:
+    """Move a queued URL to where other rules can bring it back from; one that is not queued is left as it is."""
+    key = {"site_id": site_id, "url_hash": url_hash}
+    is_new = tx.execute(SQL["bar_url"], {**key, "reason": reason}).rowcount
+    if not tx.execute(SQL["settle_queue"], key).rowcount:
+        return
+    tx.execute(SQL["forget_seen"], key)
+    if is_new:
+        _count(tx, reason, 1)
+    else:
+        tx.known -= 1  # it had been barred before, and came again
+
+
+def unbar(tx: Transaction, barred: Sequence[tuple[Link, Reason]]) -> None:
+    """Take URLs out of what is barred."""
+    for link, reason in barred:
+        key = {"site": link.site, "url_hash": link.url_hash, "reason": reason}
+        if tx.execute(SQL["unbar_url"], key).rowcount:
+            tx.known -= 1
+            _count(tx, reason, -1)
+
+
+def _count(tx: Transaction, reason: Reason, urls: int) -> None:
+    tx.given_up += urls
+    tx.execute(SQL["count_given_up"], {"reason": reason, "urls": urls})
+
+
+def walk_all_queued(connection: sqlite3.Connection) -> Iterator[Link]:
+    """Yield everything that is queued."""
+    after = -1
+    while True:
+        rows = connection.execute(SQL["walk_all_queued"], {"after": after, "rows": STEP_ROWS}).fetchall()
+        yield from map(_link, rows)
+        if len(rows) < STEP_ROWS:
+            return
+        after = rows[-1]["seq"]
+
+
+def walk_barred(connection: sqlite3.Connection) -> Iterator[tuple[Link, Reason]]:
+    """Yield everything that is barred, and why."""
+    after = {"site_id": -1, "url_hash": b""}
+    while True:
+        rows = connection.execute(SQL["walk_barred"], {**after, "rows": STEP_ROWS}).fetchall()
+        yield from ((_link(row), Reason(row["reason"])) for row in rows)
+        if len(rows) < STEP_ROWS:
+            return
+        after = {name: rows[-1][name] for name in after}
+
+
+def _link(row: sqlite3.Row) -> Link:
+    return Link(
+        row["url"], row["url_hash"], row["name"], host_of(row["url"]), row["depth"], row["rank"], hops=row["hops"],
+        via=row["via"], kind=row["kind"],
+    )  # fmt: skip
+
+
+def is_spent(tx: Transaction, pages: int) -> bool:
+    """Tell whether a site with so many pages has given all that the limit allows."""
+    return tx.site_limit is not None and pages >= tx.site_limit
+
+
+def spend_site(tx: Transaction, site_id: int) -> None:
+    """Let a free site with work rest, whatever is queued of it, until a larger limit wakes it."""
+    tx.execute(SQL["spend_site"], {"site_id": site_id})
+    tx.sites_with_work -= 1
+
+
+def wake_spent(tx: Transaction, at_most: int) -> int:
+    """Wake sites that rest although the limit leaves them pages; return how many. Claims see what is queued of them."""
+    woken = tx.execute(SQL["wake_spent"], {"site_limit": tx.site_limit, "at_most": at_most}).rowcount
+    tx.sites_with_work += woken
+    return woken
