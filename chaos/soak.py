@@ -1,11 +1,12 @@
 """Whether a long crawl stays small: memory, descriptors and tasks of every process, hour after hour.
 
     python -m chaos soak --minutes 120
-    python -m chaos soak --minutes 2 --warm-minutes 0.5 --sites 500 --delay 5
+    python -m chaos soak --minutes 2 --warm-minutes 0.5 --sites 500 --delay 5 --queued 10000
 
-Crawls a simulated web whose frontier only grows, takes samples of each worker and of its page process, and prints how
-much memory each gained per hour after the warm-up (least squares), and whether the descriptors and tasks at the end are
-what they were after the warm-up. All samples go to a CSV file. Exits with 1 if a worker gained more than it may.
+Crawls a simulated web with millions of its pages queued from the start, and more with every page; takes samples of each
+worker and of its page process; prints how much memory each gained per hour after the warm-up (least squares), and
+whether the descriptors and tasks at the end are what they were after it. All samples go to a CSV file. Exits with 1 if
+a process gained more than it may.
 """
 
 from __future__ import annotations
@@ -28,10 +29,14 @@ from typing import Any
 import psutil
 
 from gossamer import simweb
+from gossamer.frontier.sqlite import SqliteFrontier
+from gossamer.records import Link
+from gossamer.urls import identify
 
 SAMPLE_S = 10.0
 SAMPLES_PER_STATUS = 6
 MAX_SLOPE_MB_PER_H = 5.0
+BATCH_LINKS = 50_000
 MB = 1e6
 
 
@@ -125,6 +130,20 @@ def summarise(samples: list[Sample], progress: list[Progress], warm_s: float) ->
     return good
 
 
+def fill_frontier(data: Path, web: simweb.Web, urls: int) -> None:
+    """Queue so many pages of a web, the same number of each site."""
+    data.mkdir()
+    sites = web.spec.sites
+    with SqliteFrontier(data / "frontier.sqlite") as frontier:
+        batch: list[Link] = []
+        for number in range(urls):
+            batch.append(Link(*identify(web.page_url(number % sites, number // sites)), 1))
+            if len(batch) == BATCH_LINKS:
+                frontier.add(batch)
+                batch = []
+        frontier.add(batch)
+
+
 def soak(options: argparse.Namespace, folder: Path) -> bool:
     """Crawl for as long as asked for, and look."""
     data, web = folder / "data", simweb.plain_web(sites=options.sites, pages=options.pages, links=options.links)
@@ -135,6 +154,9 @@ def soak(options: argparse.Namespace, folder: Path) -> bool:
         table.writerow([field.name for field in fields(Sample)])
         seeds = folder / "seeds.txt"
         seeds.write_text("\n".join(server.seeds()))
+        began_s = time.monotonic()
+        fill_frontier(data, server.web, options.queued)
+        print(f"{options.queued:,} URLs queued in {time.monotonic() - began_s:.0f} s", flush=True)
         crawl = subprocess.Popen(
             [
                 sys.executable, "-m", "gossamer", "crawl", str(seeds), "--email", "soak@example.org",
@@ -172,7 +194,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--warm-minutes", type=float, default=20)
     parser.add_argument("--sites", type=int, default=20_000)
     parser.add_argument("--pages", type=int, default=500)
-    parser.add_argument("--links", type=float, default=24)
+    parser.add_argument("--links", type=float, default=12)
+    parser.add_argument("--queued", type=int, default=5_000_000, help="URLs that the frontier holds at the start")
     parser.add_argument("--delay", type=float, default=400)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--samples", type=Path, default=Path("soak.csv"))

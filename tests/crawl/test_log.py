@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gossamer import simweb
 from gossamer.cli import PIPE_CLOSED
-from gossamer.crawl.log import LogSettings, open_log, rotate_log
+from gossamer.crawl.log import LogSettings, open_log, reopen_log, rotate_log
 from tests.end_to_end.crawls import Crawl, environment, wait_until
 
 
@@ -75,6 +75,19 @@ def test_a_log_file_that_begins_with_something_printed_is_not_rotated_for_its_ag
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "gossamer.log").write_text("Fatal Python error: Aborted\n")
     assert not rotate_log(tmp_path, LogSettings(), now_at=time.time() + 1e9)
+
+
+def test_a_log_that_cannot_be_written_ends_no_crawl_and_goes_on_when_it_can(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    with open_log(tmp_path, "info"):
+        logging.getLogger("test").warning("kept")
+        (tmp_path / "logs").rename(tmp_path / "gone")
+        logging.getLogger("test").warning("dropped")
+        reopen_log()
+        (tmp_path / "logs").mkdir()
+        logging.getLogger("test").warning("kept too")
+    assert (tmp_path / "gone" / "gossamer.log").read_text().endswith("WARNING test: kept\n")
+    assert (tmp_path / "logs" / "gossamer.log").read_text().endswith("WARNING test: kept too\n")
 
 
 def test_after_sighup_no_process_holds_a_log_file_that_was_moved_away(tmp_path: Path) -> None:

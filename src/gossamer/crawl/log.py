@@ -31,6 +31,14 @@ class LogSettings:
     old_logs: int = field(default=5, metadata={"help": "log files kept besides the current one", "minimum": 1})
 
 
+class _LogFile(WatchedFileHandler):
+    """A file that is opened anew when it was moved away. What cannot be written is dropped: a log ends no crawl."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # no room, no descriptors, no folder: the next line tries again
+            super().emit(record)
+
+
 @contextmanager
 def open_log(folder: Path, level: str) -> Iterator[None]:
     """Let this process log to the crawl's file. All append to one file, which only the supervisor rotates."""
@@ -47,7 +55,7 @@ def open_log(folder: Path, level: str) -> Iterator[None]:
 @contextmanager
 def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]:
     """Let what a logger hears go to the crawl's file too; how much it hears is left as it is."""
-    handler = WatchedFileHandler(folder / LOG_FILE, encoding="utf-8")  # a file that was moved away is opened anew
+    handler = _LogFile(folder / LOG_FILE, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
     handler.setLevel(level.upper())
     logger.addHandler(handler)
@@ -61,10 +69,11 @@ def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]
 def reopen_log() -> None:
     """Let go of a log file that was moved away, now and not with the next line, so that it can be compressed."""
     for handler in logging.getLogger().handlers:
-        if isinstance(handler, WatchedFileHandler):
+        if isinstance(handler, _LogFile):
             handler.acquire()
             try:
-                handler.reopenIfNeeded()
+                with suppress(OSError):  # as above
+                    handler.reopenIfNeeded()
             finally:
                 handler.release()
 
