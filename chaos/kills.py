@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections import Counter
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -54,11 +53,10 @@ def kill(run: Run) -> None:
             wait_for_all(start)
             linger(run)
             victim = run.dice.choice(VICTIMS)
-            at = time.monotonic()
             strike(start, victim, run)
             struck[victim] += 1
             if victim != "page process":  # that one costs nothing
-                losses.append(loss(crawl, at))
+                losses.append(loss(crawl))
             if victim in ("group", "supervisor"):
                 start.kill_group()
                 start = starts.enter_context(crawl.start())

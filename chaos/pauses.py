@@ -40,7 +40,7 @@ def pause(run: Run) -> None:
             linger(run)
             victim = run.dice.choice(start.workers())
             os.kill(victim, signal.SIGSTOP)
-            pauses.append(loss(crawl, time.monotonic()))
+            pauses.append(loss(crawl))
             time.sleep(run.dice.uniform(1.3, 2) * LEASE_S)  # the pause
             if is_running(victim):  # it was not killed meanwhile
                 os.kill(victim, signal.SIGCONT)
