@@ -31,6 +31,8 @@ class Asked(NamedTuple):
     kind: str = "page"
     robots: str = "allowed"
     reason: str = ""
+    wait_s: float = 0
+    worker: str = "w1"
 
 
 def robots(at: float, host: str = "https://a.test", status: int = 404) -> Asked:
@@ -40,12 +42,12 @@ def robots(at: float, host: str = "https://a.test", status: int = 404) -> Asked:
 def log(folder: Path, asked: Sequence[Asked], *, delays: str = f"0\t{DELAY_S}\n") -> Path:
     """A crawl that has made these requests; what was answered well is stored, but for redirects in disguise."""
     with Crawl(folder) as crawl:
-        for number, (at, url, status, kind, decision, reason) in enumerate(asked):
+        for number, (at, url, status, kind, decision, reason, wait_s, worker) in enumerate(asked):
             began = BEGAN_AT + at
             crawl.store.keep_request(
                 RequestRow(
                     hash_url(url), url, site_of(url), kind, began, began + 0.5, status, reason, 9, "192.0.2.7",
-                    decision, 1, "w1",
+                    decision, 1, worker, wait_s,
                 )
             )  # fmt: skip
             if kind == "page" and status == 200 and "refresh" not in url:
@@ -123,6 +125,27 @@ def test_a_forged_request_is_found(tmp_path: Path, forged: Asked, sentence: str)
     with SqliteFrontier(tmp_path / "frontier.sqlite") as frontier:
         (conduct,) = (checked for checked in verify(frontier, tmp_path) if checked.name == "conduct")
     assert any(sentence in problem for problem in conduct.problems)
+
+
+AWAY = [robots(0), Asked(1.5, "https://a.test/busy", 429, wait_s=300), Asked(302, "https://a.test/then")]
+
+
+def test_a_wait_that_the_site_asked_for_and_got_is_no_violation(tmp_path: Path) -> None:
+    assert violations(log(tmp_path, AWAY)) == []
+
+
+@pytest.mark.parametrize("later", [50, 301.9])
+def test_a_wait_that_the_site_asked_for_and_did_not_get_is_one(tmp_path: Path, later: float) -> None:
+    (found,) = violations(log(tmp_path, [*AWAY[:2], Asked(later, "https://a.test/then")]))
+    assert found.endswith(f"began a turn {later - 2:.3f} s after the one before had ended, instead of 300 s")
+
+
+def test_it_binds_another_worker_unless_the_one_that_heard_it_may_have_died_before_telling(tmp_path: Path) -> None:
+    early = Asked(50, "https://a.test/then", worker="w2")
+    assert violations(log(tmp_path / "dead", [*AWAY[:2], early])) == []
+    lived_on = [robots(100, "https://b.test"), Asked(102, "https://b.test/"), Asked(130, "https://b.test/2")]
+    (found,) = violations(log(tmp_path / "alive", [*AWAY[:2], early, *lived_on]))
+    assert "instead of 300 s" in found
 
 
 def test_a_turn_after_a_robots_txt_that_could_not_be_had_waits_like_any_other(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """How sites were treated, as the log of requests tells: how often asked, how long left alone, and every violation.
 
 Times are those of the crawl's own wall clock, which is not what the gaps were kept by: a clock that was set back may
-look like a violation. What a server asked for by Retry-After is not in the log.
+look like a violation. What a site or the operator asked for beyond the delay of all is in the log too (`wait_s`); it is
+judged where it cannot have been forgotten: by the worker that heard it, or if that lived on for long enough to report it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 SLACK_S: Final = 0.005  # between two clocks
 ROBOTS_SLACK_S: Final = 60.0
+REPORTED_S: Final = 120.0  # by then a worker has reported what it heard, or begins nothing more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,7 @@ def _judged(folder: Path, delays: list[tuple[float, float]]) -> Iterator[_Asker]
         slack_s=SLACK_S,
         step_s=settings.get("step_gap", PaceSettings().step_gap_s),
         robots_us=int((MAX_CACHE_S + ROBOTS_SLACK_S) * 1e6),
+        reported_us=int(REPORTED_S * 1e6),
         # With several machines, another one may have asked for it.
         alone="false" if settings.get("frontier") else "true",
     )
@@ -183,13 +186,14 @@ _SENTENCES: Final = {
 _JUDGED: Final = """
 with named as (
     select *, regexp_extract(url, '^[a-z]+://[^/]+') as host, epoch_us(started_at) as began_us,
-        epoch_us(ended_at) as over_us
+        epoch_us(ended_at) as over_us, max(epoch_us(ended_at)) over (partition by worker) as lived_us
     from requests
 ),
 asked as (
     select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
         lag(reason) over turn as reason_before, lag(url_hash) over turn as hash_before,
         lag(began_us) over turn as began_before_us, lag(worker) over turn as worker_before,
+        lag(wait_s) over turn as wait_before_s, lag(lived_us) over turn as lived_before_us,
         max(over_us) over (turn rows between unbounded preceding and 1 preceding) as over_before_us,
         max(case kind when 'robots' then began_us end) over (
             partition by host order by began_us, over_us rows between unbounded preceding and 1 preceding
@@ -198,7 +202,11 @@ asked as (
     from named window turn as (partition by site order by began_us, over_us)
 ),
 timed as (
-    select *, (began_us - over_before_us) / 1e6 as gap_s, least({before}, {then})::double as needed_s,
+    select *, (began_us - over_before_us) / 1e6 as gap_s, least({before}, {then})::double as delay_s,
+        greatest(
+            delay_s,
+            case when worker_before = worker or lived_before_us > over_before_us + {reported_us} then wait_before_s end
+        ) as needed_s,
         coalesce(
             case
                 when kind_before = 'robots' then reason_before = '' and status_before <> 429 and status_before < 500
@@ -215,7 +223,7 @@ judged as (
             when kind = 'page' and robots <> 'allowed' then 'disallowed'
             when kind = 'page' and {alone} and (robots_us is null or began_us - robots_us > {robots_us}) then 'unasked'
             when over_before_us is null then ''
-            when continues and gap_s + {slack_s} < least({step_s}, needed_s) then 'step'
+            when continues and gap_s + {slack_s} < least({step_s}, delay_s) then 'step'
             when not continues and gap_s + {slack_s} < needed_s then 'early'
             else ''
         end as what

@@ -111,6 +111,12 @@ REQUESTS = Table(
         _column("robots", pa.string(), "robots.txt's say: allowed, or unchecked for robots.txt itself", repeats=True),
         _column("attempt", pa.int16(), "1 for the first try, 2 for the second, ..."),
         _column("worker", pa.string(), "worker that asked", repeats=True),
+        _column(
+            "wait_s",
+            pa.float64(),
+            "how long the site was to be left alone afterwards, by what was known then: its delay, or its Retry-After",
+            repeats=True,
+        ),
     ),
 )
 

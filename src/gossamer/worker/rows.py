@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gossamer.politeness.answers import retry_after_of
 from gossamer.politeness.heads import header
 from gossamer.records import Failed, LinkRow, PageRow, RequestKind, RequestRow
 from gossamer.urls import hash_url
@@ -12,18 +13,21 @@ if TYPE_CHECKING:
     from gossamer.records import Fetched, ParsedPage, QueuedUrl
 
 
-def request_row(answer: Fetched | Failed, *, site: str, kind: RequestKind, attempt: int, worker: str) -> RequestRow:
+def request_row(
+    answer: Fetched | Failed, *, site: str, kind: RequestKind, attempt: int, worker: str, delay_s: float
+) -> RequestRow:
     """Return a line of the crawl log."""
     status, reason, size = (
         (0, answer.reason, 0) if isinstance(answer, Failed) else (answer.status, "", len(answer.body))
     )
+    ended_at = answer.started_at + answer.duration_s
     return RequestRow(
         url_hash=hash_url(answer.url),
         url=answer.url,
         site=site,
         kind=kind,
         started_at=answer.started_at,
-        ended_at=answer.started_at + answer.duration_s,
+        ended_at=ended_at,
         status=status,
         reason=reason,
         bytes=size,
@@ -31,6 +35,7 @@ def request_row(answer: Fetched | Failed, *, site: str, kind: RequestKind, attem
         robots="unchecked" if kind is RequestKind.ROBOTS else "allowed",
         attempt=attempt,
         worker=worker,
+        wait_s=max(delay_s, retry_after_of(answer, ended_at) or 0.0),
     )
 
 

@@ -15,6 +15,7 @@ from gossamer.politeness.answers import (
     TryLater,
     judge_answer,
     plain_http,
+    retry_after_of,
     retry_wait_s,
     shows_trouble,
 )
@@ -230,6 +231,7 @@ class Worker:
             if site.own_delay_s > self._manners.pace.delay_s:
                 self._desk.ledger.full.set()  # a crash should not forget it
             if read.blocked:
+                turn.retry_after_s = retry_after_of(answer, self._wall_clock())
                 site.take_urls_of(url.host)  # they stay queued until the block ends
                 return False
             await committed  # the rules are kept before the page that they allow is asked for
