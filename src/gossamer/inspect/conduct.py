@@ -2,7 +2,7 @@
 
 Times are those of the crawl's own wall clock, which is not what the gaps were kept by: a clock that was set back may
 look like a violation. What a site or the operator asked for beyond the delay of all is in the log too (`wait_s`); it is
-judged where it cannot have been forgotten: by the worker that heard it, or if that lived on for long enough to report it.
+judged where it cannot have been forgotten: of the worker that heard it, or if that lived on for long enough to tell.
 """
 
 from __future__ import annotations

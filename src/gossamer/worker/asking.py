@@ -83,9 +83,7 @@ class Asker:
         turn.response_s = answer.duration_s
         if site.delay_s and (isinstance(answer, Failed) or answer.type_refused or answer.truncated):
             turn.ended_s += HANG_UP_S
-        row = request_row(
-            answer, site=site.site, kind=kind, attempt=tries + 1, worker=self._name, delay_s=site.delay_s
-        )
+        row = request_row(answer, site=site.site, kind=kind, attempt=tries + 1, worker=self._name, delay_s=site.delay_s)
         self._store.keep_request(row)
         self._figures.request(row)
         self._outage.report(turn.ended_s, site.site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
