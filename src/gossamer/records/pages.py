@@ -131,7 +131,6 @@ class RequestRow(NamedTuple):
     attempt: int  # 1 for the first
     worker: str
     wait_s: float = 0.0  # how long its site was to be left alone afterwards, as far as was known then
-    wait_s: float = 0.0  # how long its site was to be left alone afterwards, as far as was known then
 
 
 class PageRow(NamedTuple):
