@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from dataclasses import dataclass
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from gossamer.simweb.hosts import split
 from gossamer.simweb.links import targets
 from gossamer.urls import host_of, normalise, site_of
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from gossamer.simweb.plan import Web
 
 Scope = Literal["host", "site", "web"]
+CONVENTIONAL_PATH = "/sitemap.xml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,7 @@ class Expected:
 
     depths: Mapping[str, int]  # every URL it asks for, with the least number of links from a seed
     disallowed: frozenset[str]  # URLs in scope that it comes across and robots.txt forbids
+    again: Mapping[str, int] = field(default_factory=dict)  # sitemaps, and how often it may ask for them once more
 
     @property
     def visited(self) -> frozenset[str]:
@@ -31,7 +34,13 @@ class Expected:
 
 
 def expected(
-    web: Web, seeds: Iterable[str], *, scope: Scope = "site", token: str, max_depth: int | None = None
+    web: Web,
+    seeds: Iterable[str],
+    *,
+    scope: Scope = "site",
+    token: str,
+    max_depth: int | None = None,
+    sitemaps: bool = False,
 ) -> Expected:
     """Return what a crawler called `token` must ask for, starting from `seeds`.
 
@@ -39,15 +48,19 @@ def expected(
     seed too. A link adds one to the depth, a redirect nothing. The order of things plays no part: the scope
     is the one that holds in the end, and depths are those of the shortest way. A crawler that reaches a page
     by a longer way first may therefore rightly visit less than `max_depth` allows here.
+
+    With `sitemaps` it reads those that robots.txt names, or what lies at /sitemap.xml where it names none. What they
+    list is as deep as a link of the page by which their host was met. Pages of another host are followed only where
+    the robots.txt of that host names the sitemap, or the index that led to it.
     """
-    walk = _Walk(web, scope, token, max_depth)
+    walk = _Walk(web, scope, token, max_depth, sitemaps=sitemaps)
     for seed in seeds:
         url = normalise(seed)
         if not isinstance(url, str):
             raise ValueError(f"{seed}: {url.value}")
         walk.meet(url, 0)
     walk.run()
-    return Expected(depths=walk.depths, disallowed=frozenset(walk.disallowed))
+    return Expected(depths=walk.depths, disallowed=frozenset(walk.disallowed), again=walk.again)
 
 
 class _Walk:
@@ -56,7 +69,7 @@ class _Walk:
     Depth 0 is what the seeds are and where they redirect: exactly what may widen the scope.
     """
 
-    def __init__(self, web: Web, scope: Scope, token: str, max_depth: int | None) -> None:
+    def __init__(self, web: Web, scope: Scope, token: str, max_depth: int | None, *, sitemaps: bool) -> None:
         self._web = web
         self._scope = scope
         self._token = token
@@ -64,6 +77,12 @@ class _Walk:
         self._in_scope: set[str] = set()  # hosts or sites
         self._refused: defaultdict[str, dict[str, int]] = defaultdict(dict)  # by host or site: depths of URLs
         self._queue: deque[tuple[str, int]] = deque()
+        self._sitemaps = sitemaps
+        self._hosts: dict[str, int] = {}  # whose robots.txt is asked for: depths
+        self._met: deque[tuple[str, int]] = deque()  # of those, the ones whose sitemaps are still to be found
+        self._read: dict[tuple[str, str, str], int] = {}  # sitemap, the one named, on whose behalf: depths
+        self._foreign: defaultdict[str, set[tuple[str, int, str]]] = defaultdict(set)  # by host: page, depth, sitemap
+        self.again: Counter[str] = Counter()
         self.depths: dict[str, int] = {}
         self.disallowed: set[str] = set()
 
@@ -73,6 +92,7 @@ class _Walk:
             return
         if not self._admit(url, depth) or url in self.disallowed or self._web.find(url) is None:
             return
+        self._meet_host(host_of(url), depth)
         if not self._web.allowed(url, self._token):
             self.disallowed.add(url)
             return
@@ -81,7 +101,11 @@ class _Walk:
 
     def run(self) -> None:
         """Follow everything that was taken up."""
-        while self._queue:
+        while self._queue or self._met:
+            while self._met:
+                self._find_sitemaps(*self._met.popleft())
+            if not self._queue:
+                continue
             url, depth = self._queue.popleft()
             if depth > self.depths[url]:
                 continue  # taken up again since, from nearer
@@ -93,6 +117,58 @@ class _Walk:
                 for target in dict.fromkeys(targets(self._web, page)):
                     if target.follow:
                         self.meet(target.url, depth + 1)
+
+    def _meet_host(self, host: str, depth: int) -> None:
+        if self._sitemaps and self._hosts.get(host, depth + 1) > depth:
+            self._hosts[host] = depth
+            self._met.append((host, depth))
+
+    def _find_sitemaps(self, host: str, depth: int) -> None:
+        """Take up the sitemaps of a host whose robots.txt is asked for, and what those of others say about it."""
+        scheme, name, _ = split(f"{host}/")
+        robots = self._web.robots(name)
+        if robots.status == 429 or robots.status >= 500:
+            return
+        is_alias = self._web.is_alias(scheme, name)  # whose robots.txt is another's
+        for url in robots.sitemaps:
+            if not is_alias or site_of(url) == site_of(f"{host}/"):
+                self._meet_sitemap(url, depth + 1, url, "" if is_alias or host_of(url) == host else host)
+        if not robots.sitemaps and not is_alias and robots.allows(self._token, CONVENTIONAL_PATH):
+            self._meet_sitemap(host + CONVENTIONAL_PATH, depth + 1, host + CONVENTIONAL_PATH, "")
+        for url, page_depth, sitemap in self._foreign.get(host, ()):
+            if sitemap in robots.sitemaps:
+                self.meet(url, page_depth)
+
+    def _meet_sitemap(self, url: str, depth: int, named: str, behalf: str) -> None:
+        """Read a sitemap to which the one that was named leads."""
+        key = (url, named, behalf)
+        if self._read.get(key, depth + 1) <= depth or (self._max_depth is not None and depth > self._max_depth):
+            return
+        if not self._admit(url, depth) or (page := self._web.find(url)) is None:
+            return
+        self._meet_host(host_of(url), depth)
+        if not self._web.allowed(url, self._token):
+            self.disallowed.add(url)
+            return
+        self.again[url] += bool(behalf) and key not in self._read
+        self._read[key] = depth
+        self.depths[url] = min(depth, self.depths.get(url, depth))
+        if page.leads_to is not None:
+            self._meet_sitemap(page.leads_to, depth, named, behalf)
+        sitemap = self._web.sitemap(url)
+        for other in sitemap.sitemaps if sitemap else ():
+            if site_of(other) == site_of(url):
+                self._meet_sitemap(other, depth, named, behalf)
+        for entry in sitemap.entries if sitemap else ():
+            self._meet_entry(entry, depth, url, named)
+
+    def _meet_entry(self, entry: str, depth: int, url: str, named: str) -> None:
+        host = host_of(entry)
+        is_named = host in self._hosts and named in self._web.robots(split(entry)[1]).sitemaps
+        if is_named or host == host_of(url):
+            self.meet(entry, depth)
+        else:
+            self._foreign[host].add((entry, depth, named))
 
     def _admit(self, url: str, depth: int) -> bool:
         if self._scope == "web":

@@ -6,12 +6,14 @@ Everything follows from the seed and the number of a site.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.simweb.dice import Spread, unit_of
 from gossamer.simweb.planted import PlantedWeb
 from gossamer.simweb.robots import NO_ROBOTS, Robots, robots_for_all, robots_with_a_name
+from gossamer.simweb.sitemaps import named_sitemaps
 from gossamer.simweb.traps import TRAPS, trap_kind, trap_site
 from gossamer.simweb.words import SITE_WORDS, SUBDOMAINS
 
@@ -109,6 +111,21 @@ class HostPlan:
 
     def robots(self, name: str) -> Robots:
         """Return the rules of a host that exists: those of its main host for one that only redirects."""
+        robots = self._robots(name)
+        if not self.spec.sitemaps or robots.status != 200 or name in self.planted.names:
+            return robots
+        return replace(robots, sitemaps=named_sitemaps(self, name))
+
+    def is_alias(self, scheme: str, name: str) -> bool:
+        """Say whether all that a host does is to redirect to another one of its site, its robots.txt too."""
+        site = None if name in self.planted.names else self.site_number(name)
+        return site is not None and (scheme != self.scheme or name == self.hosts(site).alias)
+
+    def has_robots(self, name: str) -> bool:
+        """Say whether a host has a robots.txt."""
+        return self._robots(name).status == 200
+
+    def _robots(self, name: str) -> Robots:
         if name in self.planted.names:
             return self.planted.robots(name)
         site = self.site_number(name)

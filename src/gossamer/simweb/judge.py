@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer.simweb.turns import Early, Pace, early_requests
 from gossamer.urls import host_of, site_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gossamer.simweb.log import Request
 
 _ROBOTS_CACHE_S = 86_400.0
+_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 _SHOWN = 5  # examples of each fault in a summary
 
 
@@ -156,7 +157,7 @@ def judge(
         disallowed=tuple(url for url in asked if url in disallowed),
         unasked=_unasked(requests) if robots_first else (),
         early=tuple(sorted(early, key=lambda fault: fault.arrived)),
-        repeated=_repeated([*pages, *traps], tries),
+        repeated=_repeated([*pages, *traps], tries, again=expected.again if expected is not None else _NOTHING),
         repeated_robots=_repeated(robots, tries, robots_cache_s),
         trapped=_trapped(spent, trap_bounds),
         trap_pages=spent,
@@ -193,10 +194,12 @@ def _unasked(requests: Sequence[Request]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _repeated(requests: Sequence[Request], tries: int, period_s: float | None = None) -> tuple[Repeat, ...]:
+def _repeated(
+    requests: Sequence[Request], tries: int, period_s: float | None = None, *, again: Mapping[str, int] = _NOTHING
+) -> tuple[Repeat, ...]:
     """Return URLs that were asked for again after a final answer, or too often without one.
 
-    With `period_s`, an answer is final only for that long.
+    With `period_s`, an answer is final only for that long; what is in `again` may be asked for so many times more.
     """
     by_url: defaultdict[str, list[Request]] = defaultdict(list)
     for request in requests:
@@ -213,6 +216,7 @@ def _repeated(requests: Sequence[Request], tries: int, period_s: float | None = 
                 failures += 1
             else:
                 final_at = request.arrived
-        if too_many:
+        too_many -= again.get(url, 0)
+        if too_many > 0:
             repeats.append(Repeat(url=url, asked=len(theirs), allowed=len(theirs) - too_many))
     return tuple(repeats)

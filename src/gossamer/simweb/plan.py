@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.simweb.dice import Dice, Spread, unit_of
 from gossamer.simweb.hosts import HostPlan, split
+from gossamer.simweb.sitemaps import Sitemap, plan_sitemaps
 from gossamer.simweb.spec import PAGE_SHARES
 from gossamer.simweb.words import PAGE_WORDS, SECTIONS
 
@@ -45,6 +46,7 @@ class Kind(StrEnum):
     UNLINKED = "unlinked"
     PRIVATE = "private"
     MEMBERS = "members"
+    SITEMAP = "sitemap"
     PLANTED = "planted"
 
 
@@ -69,13 +71,14 @@ class Page(NamedTuple):
 class Site:
     """One site, worked out."""
 
-    __slots__ = ("by_url", "children", "hosts", "numbered")
+    __slots__ = ("by_url", "children", "hosts", "numbered", "sitemaps")
 
     def __init__(self, hosts: Hosts) -> None:
         self.hosts = hosts
         self.numbered: list[Page] = []  # by number
         self.by_url: dict[str, Page] = {}
         self.children: dict[int, list[Page]] = {}  # by the parent's number
+        self.sitemaps: dict[str, Sitemap] = {}  # by URL
 
     def add(self, page: Page, parent: int | None) -> None:
         """Add a page and the link to it, if there is one."""
@@ -184,7 +187,31 @@ class Web(HostPlan):
             page = self._plan_page(site, Page(number, index, kind, url), parent_url)
             site.numbered.append(page)
             site.add(page, parent)
+        if self.spec.sitemaps:
+            self._plan_sitemaps(number, site)
         return site
+
+    def _plan_sitemaps(self, number: int, site: Site) -> None:
+        """Add a site's sitemaps, and the pages that nothing else leads to."""
+        plan = plan_sitemaps(self, number, [page.url for page in site.numbered])
+        index = 10 * self.spec.pages  # beyond what other pages bring with them
+        for url in plan.only:
+            index += 1
+            site.add(Page(number, index, Kind.PAGE, url), None)
+        for sitemap in plan.sitemaps:
+            index += 1
+            site.sitemaps[sitemap.url] = sitemap
+            site.add(Page(number, index, Kind.SITEMAP, sitemap.url), None)
+        for url, to in plan.moved:
+            index += 1
+            site.add(Page(number, index, Kind.REDIRECT, url, to, 301), None)
+
+    def sitemap(self, url: str) -> Sitemap | None:
+        """Return the sitemap at a URL, if there is one."""
+        page = self.find(url)
+        if page is None or page.planted is None:
+            return self.site(page.site).sitemaps.get(url) if page is not None and page.kind is Kind.SITEMAP else None
+        return Sitemap(url, "planted", page.planted.links, page.planted.sitemaps)
 
     def _plan_page(self, site: Site, page: Page, parent_url: str) -> Page:
         """Decide where a page leads or what it answers, and add the pages that exist because of it."""

@@ -16,13 +16,15 @@ class PlantedWeb:
 
     def __init__(self, spec: WebSpec, *, port: int, tls_port: int) -> None:
         self._pages: dict[tuple[str, str], Planted] = {}
+        ports = {"{port}": str(port), "{tls_port}": str(tls_port)}
         for page in spec.planted:
-            self._pages[page.host, page.path] = _fill_in(page, {"{port}": str(port), "{tls_port}": str(tls_port)})
+            self._pages[page.host, page.path] = _fill_in(page, ports)
         self._robots = {
             planted.host: Robots(
                 status=planted.status,
                 groups=(Group("*", planted.rules),),
                 crawl_delay_s=planted.crawl_delay_s,
+                sitemaps=tuple(_text(url, ports) for url in planted.sitemaps),
             )
             for planted in spec.planted_robots
         }
@@ -42,19 +44,21 @@ class PlantedWeb:
         return self._robots.get(name, NO_ROBOTS)
 
 
-def _fill_in(page: Planted, ports: dict[str, str]) -> Planted:
-    def text(value: str) -> str:
-        for mark, port in ports.items():
-            value = value.replace(mark, port)
-        return value
+def _text(value: str, ports: dict[str, str]) -> str:
+    for mark, port in ports.items():
+        value = value.replace(mark, port)
+    return value
 
+
+def _fill_in(page: Planted, ports: dict[str, str]) -> Planted:
     body = page.body
     for mark, port in ports.items():
         body = body.replace(mark.encode(), port.encode())
     return replace(
         page,
-        headers=tuple((name, text(value)) for name, value in page.headers),
+        headers=tuple((name, _text(value, ports)) for name, value in page.headers),
         body=body,
-        links=tuple(text(link) for link in page.links),
-        leads_to=text(page.leads_to) if page.leads_to is not None else None,
+        links=tuple(_text(link, ports) for link in page.links),
+        sitemaps=tuple(_text(url, ports) for url in page.sitemaps),
+        leads_to=_text(page.leads_to, ports) if page.leads_to is not None else None,
     )

@@ -11,6 +11,7 @@ from gossamer.simweb.dice import Dice
 from gossamer.simweb.hosts import split
 from gossamer.simweb.links import spell, targets
 from gossamer.simweb.plan import WITH_LINKS, Kind
+from gossamer.simweb.sitemaps import write_sitemap
 from gossamer.simweb.text import articles, furniture
 from gossamer.simweb.words import PAGE_WORDS
 
@@ -45,6 +46,8 @@ def render(web: Web, page: Page) -> Body:
         return Body("text/plain; charset=utf-8", b'<a href="/trap/text">not HTML, so not a link</a>\n' + text)
     if page.kind is Kind.IMAGE:
         return Body("image/png", _picture(dice, _size_bytes(web, dice)))
+    if page.kind is Kind.SITEMAP:
+        return Body(*write_sitemap(web.site(page.site).sitemaps[page.url], dice))
     if page.kind is Kind.REFRESH and page.leads_to is not None:
         return Body("text/html; charset=utf-8", _refresh(page.leads_to, page.url, dice))
     return Body("text/html; charset=utf-8", _NOTE % (page.status, page.status))

@@ -33,6 +33,7 @@ class Robots:
     moved: bool = False  # answered by a redirect to MOVED_PATH
     groups: tuple[Group, ...] = ()
     crawl_delay_s: float | None = None  # the same in every group
+    sitemaps: tuple[str, ...] = ()  # that it names
 
     def allows(self, token: str, target: str) -> bool:
         """Decide whether the crawler called `token` may ask for a path."""
@@ -55,6 +56,7 @@ class Robots:
             if self.crawl_delay_s is not None:
                 lines.append(f"Crawl-delay: {self.crawl_delay_s:g}")
             lines.append("")
+        lines += [f"Sitemap: {url}" for url in self.sitemaps]
         return "\n".join(lines).encode()
 
 

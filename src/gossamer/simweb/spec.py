@@ -45,6 +45,7 @@ class Planted:
     behaviour: Behaviour = Behaviour.NORMAL
     delay_s: float = 0.0  # before the answer; between bytes for DRIP
     links: tuple[str, ...] = ()  # absolute URLs that a perfect crawler finds in the body
+    sitemaps: tuple[str, ...] = ()  # of an index: those that it finds there
     leads_to: str | None = None  # the URL it redirects to, if it does
 
 
@@ -70,6 +71,7 @@ class PlantedRobots:
     status: int = 200
     rules: tuple[tuple[bool, str], ...] = ()  # (allow, path prefix), for everyone
     crawl_delay_s: float | None = None
+    sitemaps: tuple[str, ...] = ()  # URLs that it names; `{port}` and `{tls_port}` as in pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,7 @@ class WebSpec:
     aliased: float = 0.6  # of those that live on the bare name: www redirects there; else there is no www
     subdomains: float = 0.4  # have further hosts with pages of their own
     moved: float = 0.08  # redirect as a whole to another site
+    sitemaps: float = 0.0  # have sitemaps, of all forms, which also list what nothing links to
 
     # Shares of hosts.
     robots_missing: float = 0.15  # robots.txt is a 404

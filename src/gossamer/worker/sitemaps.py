@@ -77,29 +77,34 @@ class Sitemaps:
 
     # ------------------------------------------------------------------ which there are
 
-    async def find(self, turn: Turn, page: QueuedUrl, state: HostState, previous: HostState | None) -> list[Link]:
+    async def find(
+        self, turn: Turn, page: QueuedUrl, state: HostState, *, previous: HostState | None, is_alias: bool
+    ) -> list[Link]:
         """Return the sitemaps of a host whose robots.txt was just read, to be queued together with its rules.
 
         They lie as deep as links of the page for which robots.txt was read. One of another host that is read already
-        was read without this host's leave: it is queued once more, on this host's behalf.
+        was read without this host's leave: it is queued once more, on this host's behalf. So is one of another site,
+        which may be read at any moment. But an alias, whose robots.txt is that of another host, has no pages to list.
         """
         depth = page.depth + 1
         if not self._settings.sitemaps or state.failures or self._is_too_deep(depth):
             return []
         found = sitemaps_of(state)
-        if not found and (guess := guess_sitemap(state)):
+        if not found and not is_alias and (guess := guess_sitemap(state)):
             found = [guess]
         named_before = {sitemap.url_hash for sitemap in sitemaps_of(previous)} if previous else set()
         via = hash_url(robots_url(state.host))
         links = []
         for sitemap in found:
-            if not self._is_wanted(sitemap):
-                continue
-            is_elsewhere = sitemap.site != turn.site.site
-            is_foreign = not is_same_place(sitemap.host, state.host)
-            if is_elsewhere or (is_foreign and sitemap.url_hash not in named_before and await self._is_read(sitemap)):
+            is_late = not is_alias and not is_same_place(sitemap.host, state.host)
+            if sitemap.site != turn.site.site:
+                if is_alias:
+                    continue
                 sitemap = on_behalf(sitemap, state.host)
-            links.append(Link(*sitemap, depth, via=via, kind=Kind.SITEMAP))
+            elif is_late and sitemap.url_hash not in named_before and await self._is_read(sitemap):
+                sitemap = on_behalf(sitemap, state.host)
+            if self._is_wanted(sitemap):
+                links.append(Link(*sitemap, depth, via=via, kind=Kind.SITEMAP))
         self._figures.sitemaps("found", len(links))
         return links
 
@@ -169,11 +174,12 @@ class Sitemaps:
     def _queue_sitemaps(self, turn: Turn, url: QueuedUrl, parsed: ParsedSitemap, leave: _Leave) -> None:
         """Queue the sitemaps that an index names, of its own site, unless too many indexes stand behind each other."""
         found = [] if url.hops >= MAX_STEPS else [identify(sitemap) for sitemap in parsed.sitemaps]
-        ours = [sitemap for sitemap in found if sitemap.site == turn.site.site and self._is_wanted(sitemap)]
+        ours = [sitemap for sitemap in found if sitemap.site == turn.site.site]
         self._figures.sitemaps("refused", len(parsed.sitemaps) - len(ours))
-        self._figures.sitemaps("found", len(ours))
         if leave.behalf:
             ours = [on_behalf(sitemap, leave.behalf) for sitemap in ours]
+        ours = [sitemap for sitemap in ours if self._is_wanted(sitemap)]
+        self._figures.sitemaps("found", len(ours))
         depth, hops = max(1, url.depth), url.hops + 1
         self._desk.ledger.note_links(
             [Link(*sitemap, depth, hops=hops, via=leave.root, kind=Kind.SITEMAP) for sitemap in ours]

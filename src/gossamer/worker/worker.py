@@ -39,7 +39,7 @@ from gossamer.records import (
     Retry,
 )
 from gossamer.store.warc import encode_exchange
-from gossamer.urls import identify, normalise
+from gossamer.urls import host_of, identify, normalise
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
 from gossamer.worker.hooks import Hooks
 from gossamer.worker.leaving_out import is_ours, left_out_for, was_left_out, with_robots_signals
@@ -221,7 +221,8 @@ class Worker:
                 verdict = self._judge(turn, url, answer)
                 self._give_up_or_retry(turn, url, answer, verdict)
                 return False
-            sitemaps = await self._sitemaps.find(turn, url, read.state, state)
+            is_alias = host_of(answer.url) != url.host
+            sitemaps = await self._sitemaps.find(turn, url, read.state, previous=state, is_alias=is_alias)
             state = site.hosts[url.host] = read.state
             if rules_of(state).delay_clamped:
                 metrics.CLAMPED_DELAYS_TOTAL.inc()
