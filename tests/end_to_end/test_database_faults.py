@@ -15,7 +15,7 @@ import pytest
 
 from gossamer import simweb
 from gossamer.simweb import plain_web
-from tests.end_to_end.crawls import Crawl, Start, wait_until
+from tests.end_to_end.crawls import Crawl, assert_nothing_lost, wait_until
 from tests.frontier import postgres_server
 from tests.frontier.postgres_server import SETTINGS, Server
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LEASE_S = 6.0
 DELAY_S = 1.0
+SLACK_S = 0.5  # for what was already at the server
 BACK_S = 10.0  # from the return of the database to the next request
 DISK_BYTES = 160 << 20
 OURS = "FROM pg_stat_activity WHERE application_name = 'gossamer'"
@@ -148,6 +149,9 @@ FAULTS: dict[str, tuple[Callable[[Server], AbstractContextManager[None]], str]] 
 }
 
 
+LONG = {"crash", "pause"}  # they last for a lease, all others until somebody has noticed
+
+
 def test_a_crawl_lives_through_all_that_can_happen_to_its_database(server: Server, tmp_path: Path) -> None:
     with simweb.serve(plain_web(sites=8, pages=50)) as web:
         crawl = Crawl(web, tmp_path / "data", delay_s=DELAY_S, frontier=server.address)
@@ -158,7 +162,7 @@ def test_a_crawl_lives_through_all_that_can_happen_to_its_database(server: Serve
                 if fault is full and not server.folder.is_mount():
                     print("disk full: left out, since no disk can be mounted here")
                     continue
-                _live_through(crawl, start, server, name, fault(server), said)
+                _live_through(crawl, name, fault(server), said)
                 assert start.status is None, f"{name}: {start.said}"
                 assert start.workers() == workers, f"{name}: {crawl.log}"
             with psycopg.connect(server.address) as outside:
@@ -171,18 +175,39 @@ def test_a_crawl_lives_through_all_that_can_happen_to_its_database(server: Serve
         assert (verdict := crawl.judge()).ok, verdict.summary()
 
 
-def _live_through(
-    crawl: Crawl, start: Start, server: Server, name: str, fault: AbstractContextManager[None], said: str
-) -> None:
+def _live_through(crawl: Crawl, name: str, fault: AbstractContextManager[None], said: str) -> None:
     logged = len(crawl.log)
-    began_s = time.monotonic()
     with fault:
-        if said:
-            wait_until(lambda: said in crawl.log[logged:], f"{name}: a word on {said!r}")
-        else:
+        began_s = time.monotonic()
+        if name in LONG:
             wait_until(lambda: time.monotonic() > began_s + LEASE_S, f"{name}: a lease to pass")
+            arrived = [request.arrived - began_s for request in crawl.server.log()]
+            assert [s for s in arrived if 0 < s < LEASE_S / 2], f"{name}: they go on with what they hold"
+            assert not [s for s in arrived if s > LEASE_S / 2 + SLACK_S], f"{name}: for half the lease"
+        wait_until(lambda: said in crawl.log[logged:], f"{name}: a word on {said!r}")
     answered, back_s = crawl.server.answered(), time.monotonic()
     crawl.wait_for_requests(answered + 4)
     took_s = time.monotonic() - back_s
     print(f"{name}: away for {back_s - began_s:.1f} s, asked again after {took_s:.1f} s")
     assert took_s < BACK_S, name
+
+
+def test_a_crawl_whose_database_hangs_can_be_stopped_and_goes_on_later(tmp_path: Path) -> None:
+    version = postgres_server.versions()[-1]
+    with (
+        Server(postgres_server.binaries_of(version)) as server,
+        simweb.serve(plain_web(sites=4, pages=12)) as web,
+    ):
+        crawl = Crawl(web, tmp_path / "data", delay_s=0.2, workers=1, frontier=server.address)
+        with crawl.start("--set", "stop=1") as start:
+            crawl.wait_for_requests(8)
+            server.pause()
+            killed = time.monotonic()
+            start.interrupt()
+            wait_until(lambda: start.status is not None, "the crawl to end")
+            print(f"ended after {time.monotonic() - killed:.1f} s")
+            assert time.monotonic() - killed < 15
+            assert start.status == 0, start.said
+            server.go_on()
+        crawl.finish()
+        assert_nothing_lost(crawl, kills=[killed])

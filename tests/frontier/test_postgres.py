@@ -638,6 +638,18 @@ def test_a_worker_that_is_silent_for_the_lease_is_ended_by_others_and_its_sites_
     assert names(claim(third)) == ["a.test"]
 
 
+def test_nobody_is_dead_because_the_database_was_away_for_longer_than_the_lease(lab: PostgresLab) -> None:
+    observer, other = lab.join()[0], lab.join()[0]
+    for frontier in (other, observer):
+        frontier.heartbeat({})
+    lab.advance(300)
+    for _ in range(7):
+        assert isinstance(observer.heartbeat({}), Orders)
+        lab.advance(9)
+        assert not any(state.gone for state in observer.workers())
+    assert isinstance(other.heartbeat({}), Orders)
+
+
 def test_a_claim_that_commits_after_its_worker_was_ended_is_recovered_too(lab: PostgresLab) -> None:
     late, dead = lab.join()
     other, _ = lab.join()

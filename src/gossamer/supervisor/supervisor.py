@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gossamer.frontier import FrontierError
 from gossamer.supervisor.child import MISTAKE, Child
@@ -33,6 +33,7 @@ MAX_QUICK_DEATHS: Final = 8  # in a row
 MAX_PAUSE_S: Final = 8.0  # before a worker that dies quickly is started again
 ECHO_S: Final = 0.1  # `timeout` and some shells send a signal to the process and to its group: that is one
 LAST_WORDS_S: Final = 2.5  # at a stop, for the last report and for finishing files; then workers are killed
+LAST_LOOK_S: Final = 2.0  # at a stop, for a frontier that may not answer
 
 
 class End(Enum):
@@ -132,15 +133,16 @@ class Supervisor:
                 await asyncio.wait(keeping)
                 for watch in watching:
                     watch.cancel()
-            with suppress(FrontierError):  # else what was seen last has to do
-                self._stats = await self._in_thread(self._frontier.stats)
+            if self._end is not End.KILLED:
+                with suppress(FrontierError):  # else what was seen last has to do
+                    self._stats = await self._in_thread(self._frontier.stats)
             progress = self._look(self._stats)
         finally:
             for child in self._children:
                 child.kill()
             for number in signals:
                 loop.remove_signal_handler(number)
-            self._thread.shutdown()
+            self._thread.shutdown(wait=False, cancel_futures=True)
         assert self._end is not None
         return Ended(end=self._end, detail=self._detail, progress=progress)
 
@@ -281,6 +283,7 @@ class Supervisor:
                 drained, stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
             except FrontierError as error:
                 log.warning("Whether the crawl is over cannot be told yet (%s).", error)
+                self._show(self._look(self._stats, f"the frontier cannot be read: {error}"))
                 continue
             self._stats = stats
             self._show(self._look(stats))
@@ -288,7 +291,7 @@ class Supervisor:
             if end := end_of(drained, stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):
                 self.stop(end)
 
-    def _look(self, stats: Stats) -> Progress:
+    def _look(self, stats: Stats, *troubles: str) -> Progress:
         now_s = time.monotonic()
         total = self._tally.total(child.figures for child in self._children)
         pages_per_s, bytes_per_s = self._tally.rates(now_s, total)
@@ -300,7 +303,7 @@ class Supervisor:
             stats=stats,
             workers=self._workers,
             alive=len(self._children),
-            troubles=tuple(sorted({child.trouble for child in self._children if child.trouble})),
+            troubles=(*troubles, *sorted({child.trouble for child in self._children if child.trouble})),
             stopping=self._stopping.is_set(),
             members=tuple(
                 Member(label=label_of(child.pid), figures=child.figures)
@@ -315,4 +318,18 @@ class Supervisor:
         )
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+        """Ask the frontier something. Once the crawl is to end, nobody waits for long: the frontier may be hanging."""
+        loop = asyncio.get_running_loop()
+        answer = loop.run_in_executor(self._thread, function)
+        stopping = loop.create_task(self._stopping.wait())
+        try:
+            first: set[asyncio.Future[Any]] = {answer, stopping}
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                await asyncio.wait({answer}, timeout=LAST_LOOK_S)
+        finally:
+            stopping.cancel()
+            answer.add_done_callback(lambda late: late.cancelled() or late.exception())  # of no interest any more
+        if not answer.done():
+            raise FrontierError("it does not answer")
+        return answer.result()

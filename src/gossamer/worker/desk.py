@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LEAST_BATCH_S = 0.05  # also when reports are brought forward
-MOST_PATIENCE_S = 10.0  # between two attempts while frontier or disk fail
+MOST_PATIENCE_S = 4.0  # between two attempts while frontier or disk fail
 GIVE_BACK_SITES = 1_000  # at once, at a stop: others want to get through
 BEATS_PER_LEASE = 8  # at least
 LOOK_AT_LEASE_S = 0.2  # a sleep to its very end would go on after one of the whole machine
@@ -70,7 +70,7 @@ class Desk:
         self.exclusions = exclusions
         self.excluded_sites: frozenset[str] = frozenset()
         self.state = CrawlState.RUNNING
-        self.trouble = ""  # why nothing new is started, in a few words; empty if all is well
+        self.trouble = ""  # what is wrong, in a few words; empty if all is well
         self.changed = asyncio.Event()  # there may be something to start, or to stop
         self._frontier = frontier
         self._store = store
@@ -86,6 +86,7 @@ class Desk:
         self._own_exclusions = exclusions
         self._exclusions_version = 0
         self._unsure = False  # the last operation's result is unknown
+        self._halted = False  # there is no use in fetching what cannot be kept
         self._stopping = False
         self._closed = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
@@ -93,7 +94,7 @@ class Desk:
     @property
     def may_start(self) -> bool:
         """Whether new turns may begin."""
-        if self.trouble or self._stopping or self.ledger.is_overfull:
+        if self._halted or self._stopping or self.ledger.is_overfull:
             return False
         return self.state is CrawlState.RUNNING and self._lease.may_start
 
@@ -204,8 +205,11 @@ class Desk:
                 attempts += 1
                 if self._closed.is_set() and attempts == LAST_ATTEMPTS:
                     raise
+                # Without its database a worker goes on with what it holds, for half its lease; without its disk, not.
+                self._halted = self._frontier.lease_s is None or not isinstance(error, FrontierError)
                 if not self.trouble:
-                    log.warning("Reports cannot be written (%s): nothing new is started until they can.", error)
+                    until = "until they can" if self._halted else "after half the lease"
+                    log.warning("Reports cannot be written (%s): nothing new is started %s.", error, until)
                 self.trouble = f"cannot write: {error}"
                 await asyncio.sleep(min(2.0**attempts / 2, MOST_PATIENCE_S))
         page.committed.set_result(None)
@@ -250,6 +254,7 @@ class Desk:
         if low and not self.trouble:
             log.warning("The disk is nearly full: nothing new is started until there is room.")
         self.trouble = "disk nearly full" if low else ""
+        self._halted = low
         return low
 
     # ------------------------------------------------------------------ steps of the above

@@ -128,7 +128,7 @@ class Worker:
 
     @property
     def trouble(self) -> str:
-        """Why nothing new is started, in a few words; empty if all is well."""
+        """What is wrong, in a few words; empty if all is well."""
         return self._desk.trouble or ("no site can be reached: is this machine offline?" if self._outage.paused else "")
 
     def stop(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 import traceback
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from psycopg.rows import namedtuple_row
 from gossamer import metrics
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
+from gossamer.frontier.postgres.connection import PatientConnection
 from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
 from gossamer.frontier.postgres.migrating import find_crawl, migrate
 from gossamer.frontier.postgres.transaction import Transaction
@@ -37,7 +39,8 @@ log = logging.getLogger("gossamer.frontier")
 _FOLDER = resources.files("gossamer.frontier.postgres")
 SQL = read_statements(_FOLDER / "queries.sql") | read_statements(_FOLDER / "barring.sql")
 TRIES = 6  # of a transaction that deadlocks
-MOST_PATIENCE_S = 10.0  # between two attempts to connect
+MOST_PATIENCE_S = 4.0  # between two attempts to connect
+EXTRA_PATIENCE_S = 1.0  # with the server, which has time limits of its own
 
 # Only plans that walk indexes: right for every statement here, whatever the statistics say or fail to say.
 _SETTINGS = """
@@ -76,7 +79,8 @@ class Database:
         self._server_clock = server_clock
         self._slow_s = slow_s
         self._patience_ms = round(patience_s * 1000)
-        self._connection: psycopg.Connection[Row] | None = None
+        self._connection: PatientConnection | None = None
+        self._in_use = threading.RLock()
         self._has_stage = False
         self._failures = 0  # to connect, in a row
         self._not_before_s = 0.0
@@ -94,8 +98,8 @@ class Database:
 
     # ------------------------------------------------------------------ connecting
 
-    def _connect(self) -> psycopg.Connection[Row]:
-        self._connection = connection = psycopg.connect(
+    def _connect(self) -> PatientConnection:
+        self._connection = connection = PatientConnection.connect(
             self.address.text,
             autocommit=True,
             row_factory=namedtuple_row,
@@ -106,12 +110,13 @@ class Database:
         )
         return connection
 
-    def _ready(self, connection: psycopg.Connection[Row]) -> None:
+    def _ready(self, connection: PatientConnection) -> None:
+        connection.patience_s = self._patience_ms / 1000 + EXTRA_PATIENCE_S
         connection.execute(_SETTINGS.encode(), prepare=False)
         connection.execute(_STATEMENT_TIMEOUT.encode(), (f"{self._patience_ms}ms",), prepare=False)
         self._has_stage = False
 
-    def _connected(self) -> psycopg.Connection[Row]:
+    def _connected(self) -> PatientConnection:
         """Return an open connection; after failures, only when some time has passed, and not everybody at once."""
         if self._connection is not None:
             return self._connection
@@ -132,10 +137,17 @@ class Database:
         return connection
 
     def close(self) -> None:
-        """Let go of the connection; the next operation opens another."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Let go of the connection; the next operation opens another. Another thread's operation fails."""
+        if not self._in_use.acquire(blocking=False):
+            if self._connection is not None:
+                self._connection.abandoned = True
+            self._in_use.acquire()
+        try:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+        finally:
+            self._in_use.release()
 
     def make_stage(self) -> None:
         """Make room for the keys of new links, once per connection and only for those who bring some."""
@@ -185,11 +197,12 @@ class Database:
     @contextmanager
     def _translating(self) -> Iterator[None]:
         """Turn what the driver raises into what the contract names, and drop the connection."""
-        try:
-            yield
-        except psycopg.Error as error:
-            self.close()
-            raise FrontierError(self.address.explain(error)) from error
+        with self._in_use:
+            try:
+                yield
+            except psycopg.Error as error:
+                self.close()
+                raise FrontierError(self.address.explain(error)) from error
 
     def _begin(self, *, may_write: bool = True) -> Transaction:
         sent_s = self._clock()
