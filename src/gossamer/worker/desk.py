@@ -165,6 +165,8 @@ class Desk:
 
     async def guard(self, abort: Callable[[], None]) -> None:
         """Abort what is under way when the lease is over, until closed: its sites may be others' now."""
+        if self._frontier.lease_s is None:
+            return  # nobody ever takes anything away
         while not self._closed.is_set():
             if self._lease.is_over:
                 abort()
@@ -198,7 +200,7 @@ class Desk:
                 wanted = (
                     0 if self._stopping or self.state is not CrawlState.RUNNING else self._bench.wants(self._clock())
                 )
-                held = self._bench.held() if self._unsure else {}
+                held = self._held(page) if self._unsure else {}
                 answer = await self._in_thread(lambda: self._hand_in(page, held, wanted))  # noqa: B023
                 break
             except (OSError, FrontierError) as error:
@@ -223,6 +225,10 @@ class Desk:
             for claim in answer.claimed.claims:
                 self._bench.take_in(claim, self._clock())
         self.changed.set()
+
+    def _held(self, page: Page) -> dict[str, int]:
+        """Return the epoch of every site that is ours until we say otherwise: whoever has one must know of its waits."""
+        return {**page.given_back, **self.ledger.given_back, **self._bench.held()}
 
     # ------------------------------------------------------------------ in the thread
 

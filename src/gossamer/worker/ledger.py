@@ -64,6 +64,11 @@ class Page:
             ],
         )
 
+    @property
+    def given_back(self) -> dict[str, int]:
+        """The epochs of sites that this page gives back: until it is committed, they are still held."""
+        return {site: epoch for (site, epoch), report in self.reports.items() if report.release is not None}
+
     def __bool__(self) -> bool:
         return bool(self.links or self.reports)
 
@@ -118,6 +123,11 @@ class Ledger:
     def note_release(self, site: str, epoch: int, *, due_s: float, own_delay_s: float, failures: int) -> None:
         """Note that a site is given back; its next turn may begin at `due_s`."""
         self._report(site, epoch).release = _Due(due_s=due_s, own_delay_s=own_delay_s, failures=failures)
+
+    @property
+    def given_back(self) -> dict[str, int]:
+        """The epochs of sites that the open page gives back."""
+        return self._page.given_back
 
     def turn_page(self) -> Page:
         """Close the open page and return it."""
