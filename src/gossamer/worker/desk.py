@@ -227,7 +227,7 @@ class Desk:
         self.changed.set()
 
     def _held(self, page: Page) -> dict[str, int]:
-        """Return the epoch of every site that is ours until we say otherwise: whoever has one must know of its waits."""
+        """Return the epoch of every site that is ours: also of those whose waits nobody else has heard of yet."""
         return {**page.given_back, **self.ledger.given_back, **self._bench.held()}
 
     # ------------------------------------------------------------------ in the thread
