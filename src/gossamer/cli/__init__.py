@@ -21,7 +21,7 @@ from gossamer.errors import GossamerError
 SUMMARIES = {
     "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
     "bot-page": "Write a web page about your crawler: who crawls, why, and how to be left alone.",
-    "check": "Say how Gossamer sees a URL, a robots.txt, a page or an address.",
+    "check": "Say how Gossamer sees a URL, a robots.txt, a page, a sitemap or an address.",
     "db": "Prepare a PostgreSQL database for crawls, upgrade it, or see what it holds.",
     "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
     "doctor": "Say whether this machine is fit for a crawl, and how to mend what is not.",

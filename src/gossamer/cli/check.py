@@ -1,4 +1,4 @@
-"""`gossamer check`: how Gossamer sees a URL, a robots.txt, a page or an address, one JSON line for each.
+"""`gossamer check`: how Gossamer sees a URL, a robots.txt, a page, a sitemap or an address, in JSON lines.
 
 Plumbing: programs, and tests against other implementations, ask the very functions that a crawl asks.
 """
@@ -23,26 +23,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
-class _WithHtml(click.Group):
-    """Loads `html`, and with it the parser, only when it is asked for: nobody else waits for that."""
+class _WithParsers(click.Group):
+    """Loads `html` and `sitemap`, and with them the parser, only when asked for: nobody else waits for that."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), "html"])
+        return sorted([*super().list_commands(ctx), "html", "sitemap"])
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name != "html":
-            return super().get_command(ctx, name)
-        from gossamer.cli.check_html import html
+        if name == "html":
+            from gossamer.cli.check_html import html
 
-        return html
+            return html
+        if name == "sitemap":
+            from gossamer.cli.check_sitemap import sitemap
+
+            return sitemap
+        return super().get_command(ctx, name)
 
 
-@click.group("check", cls=_WithHtml)
+@click.group("check", cls=_WithParsers)
 def command() -> None:
-    """Say how Gossamer sees a URL, a robots.txt, a page or an address.
+    """Say how Gossamer sees a URL, a robots.txt, a page, a sitemap or an address.
 
     Reads JSON lines from standard input and answers each with one JSON line, at once, so that a program can keep
     it running and ask. A line that cannot be understood is answered with its `error`, and the exit status is 2.
+    Only a sitemap is read as it is, from a file.
 
     \b
     Example:
