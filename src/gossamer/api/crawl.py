@@ -25,8 +25,9 @@ from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
+from gossamer.store.names import name_of
 from gossamer.supervisor import End
-from gossamer.supervisor.supervisor import end_of, label_of, name_of
+from gossamer.supervisor.supervisor import end_of, label_of
 from gossamer.worker import Hooks
 
 if TYPE_CHECKING:

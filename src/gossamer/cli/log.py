@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.wording import moment, plain, size
-from gossamer.crawl.engines import open_existing
+from gossamer.crawl.engines import frontier_of
 from gossamer.errors import GossamerError
 from gossamer.inspect.requests import RequestLog, Wanted
 from gossamer.records import Reason, RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from gossamer.records import RequestRow
@@ -25,7 +25,7 @@ POLL_S = 0.5  # as often as workers write
 
 
 @click.command("log")
-@data_dir_option
+@data_dirs_option
 @click.option("-n", "lines", type=click.IntRange(min=0), default=50, show_default=True, help="Show so many lines.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is asked from now on; Ctrl-C ends it.")
 @click.option("--errors", is_flag=True, help="Only what failed: no answer, or a status of 400 and above.")
@@ -33,7 +33,13 @@ POLL_S = 0.5  # as often as workers write
 @click.option("--kind", type=click.Choice([kind.value for kind in RequestKind]), help="Only requests of this kind.")
 @click.option("--reason", metavar="REASON", help="Only what got no answer for this reason, such as timeout.")
 def command(
-    folder: Path, lines: int, follow: bool, errors: bool, site: str | None, kind: str | None, reason: str | None
+    folders: Sequence[Path],
+    lines: int,
+    follow: bool,
+    errors: bool,
+    site: str | None,
+    kind: str | None,
+    reason: str | None,
 ) -> None:
     """Show the last requests, oldest first.
 
@@ -48,9 +54,8 @@ def command(
     if reason is not None and reason not in list(Reason):
         nearest = get_close_matches(reason, [one.value for one in Reason], n=1, cutoff=0)
         raise GossamerError(f"there is no reason {plain(reason)}; did you mean {nearest[0]}?")
-    with open_existing(folder):  # only to refuse a folder without a crawl
-        pass
-    log = RequestLog(folder, Wanted(errors=errors, site=site and site.lower(), kind=kind, reason=reason))
+    frontier_of(*folders)
+    log = RequestLog(folders, Wanted(errors=errors, site=site and site.lower(), kind=kind, reason=reason))
     _print(log.last(lines))
     while follow:
         time.sleep(POLL_S)

@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer import __version__
-from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.data_dir import data_dirs_option
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import read_settings
 from gossamer.errors import GossamerError
-from gossamer.inspect.running import find_running
+from gossamer.inspect.running import is_under_way
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gossamer.crawl.settings import Settings
 
 FILE_NAME = "report.html"
 
 
 @click.command("report")
-@data_dir_option
+@data_dirs_option
 @click.option(
     "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help=f"Where the report goes [default: {FILE_NAME} in the crawl's folder].",
+    help=f"Where the report goes [default: {FILE_NAME} in the crawl's first folder].",
 )  # fmt: skip
-def command(folder: Path, output: Path | None) -> None:
+def command(folders: Sequence[Path], output: Path | None) -> None:
     """Write a report on a crawl: one HTML file with plots, which opens without the internet.
 
     Throughput, outcomes, status codes, sizes, depth, languages, sites, errors, and whether every site was left alone
@@ -40,20 +42,21 @@ def command(folder: Path, output: Path | None) -> None:
     """
     from gossamer.inspect.report import About, gather, render
 
-    with open_existing(folder) as frontier:
+    with open_existing(*folders) as frontier:
         stats = frontier.stats()
-    settings = read_settings(folder)
+        is_running = is_under_way(frontier, *folders)
+    settings = read_settings(folders[0])
     about = About(
-        folder=str(folder),
+        folder=", ".join(map(str, folders)),
         delay_s=settings.pace.delay_s,
         settings=_what_matters(settings),
         stats=stats,
         made_at=time.time(),
         version=__version__,
-        is_running=find_running(folder) is not None,
+        is_running=is_running,
     )
-    file = output if output is not None else folder / FILE_NAME
-    write_whole(file, render(about, gather([folder], delay_s=about.delay_s)))
+    file = output if output is not None else folders[0] / FILE_NAME
+    write_whole(file, render(about, gather(folders, delay_s=about.delay_s)))
     click.echo(f"The report is {file} ({file.stat().st_size / 1000:,.0f} kB): open it in a browser.")
 
 

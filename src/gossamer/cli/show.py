@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.log import request_line
 from gossamer.cli.wording import moment, plain, size, wait
 from gossamer.crawl.engines import open_existing
@@ -31,12 +31,12 @@ MAX_LINKS = 10
 
 @click.command("show")
 @click.argument("url")
-@data_dir_option
+@data_dirs_option
 @click.option("--text", "what", flag_value="text", help="Print the page's main text, and nothing else.")
 @click.option("--html", "what", flag_value="html", help="Print the archived body, inflated and decoded.")
 @click.option("--raw", "what", flag_value="raw", help="Print the archived answer byte for byte, head and body.")
 @click.option("--links", "what", flag_value="links", help="Print the URLs that the page leads to, one per line.")
-def command(url: str, folder: Path, what: str | None) -> None:
+def command(url: str, folders: Sequence[Path], what: str | None) -> None:
     """Show what a crawl knows of a URL and has kept of it.
 
     The URL is normalised as in a crawl; without a scheme it means https. The exit status is 1 if there is nothing.
@@ -46,17 +46,17 @@ def command(url: str, folder: Path, what: str | None) -> None:
       gossamer show https://example.org/ --text
     """
     named = _read_url(url)
-    with open_existing(folder) as frontier:
-        found = trace(frontier, folder, named)
+    with open_existing(*folders) as frontier:
+        found = trace(frontier, folders, named)
     if not found.is_known:
-        _say_there_is_nothing(f"{named.url} is not known to the crawl in {folder}.")
+        _say_there_is_nothing(f"{named.url} is not known to the crawl in {folders[0]}.")
     if what is None:
-        for name, text in (*_lines(found), *_contents(folder, found.pages)):
+        for name, text in (*_lines(found), *_contents(folders, found.pages)):
             click.echo(f"{name:<9} {text}".rstrip())
     elif not found.pages:
         _say_there_is_nothing(f"{named.url} is known, but no page is stored; without --{what} you see why.")
     else:
-        _print_content(folder, found.pages[-1], what)
+        _print_content(folders, found.pages[-1], what)
 
 
 def _read_url(text: str) -> Url:
@@ -71,15 +71,15 @@ def _say_there_is_nothing(sentence: str) -> NoReturn:
     raise click.exceptions.Exit(NOT_FOUND)
 
 
-def _print_content(folder: Path, page: PageRow, what: str) -> None:
+def _print_content(folders: Sequence[Path], page: PageRow, what: str) -> None:
     if what == "text":
         content = page.text.encode() + b"\n"
     elif what == "links":
-        content = "".join(f"{plain(link)}\n" for link in links_of(folder, page)).encode()
+        content = "".join(f"{plain(link)}\n" for link in links_of(folders, page)).encode()
     elif what == "html":
-        content = read_body(archived(folder, page), page).encode("utf-8", "replace")
+        content = read_body(archived(folders, page), page).encode("utf-8", "replace")
     else:
-        content = archived(folder, page).block
+        content = archived(folders, page).block
     click.echo(content, nl=False)
 
 
@@ -90,7 +90,8 @@ def _lines(found: Trace) -> Iterator[tuple[str, str]]:
     for row in found.requests[-MAX_REQUESTS:]:
         yield "request", request_line(row).rpartition("  ")[0] + f"  attempt {row.attempt}, {plain(row.address) or '-'}"
     if not found.pages:
-        yield "page", "not stored"
+        hint = " in this folder; that of another machine takes one more --data-dir" if found.elsewhere else ""
+        yield "page", f"not stored{hint}"
         return
     page = found.pages[-1]
     again = f" ({len(found.pages)} times; this is the last)" if len(found.pages) > 1 else ""
@@ -107,14 +108,14 @@ def _lines(found: Trace) -> Iterator[tuple[str, str]]:
         yield "archive", "none: stored without (--no-warc)"
 
 
-def _contents(folder: Path, pages: Sequence[PageRow]) -> Iterator[tuple[str, str]]:
+def _contents(folders: Sequence[Path], pages: Sequence[PageRow]) -> Iterator[tuple[str, str]]:
     """Yield the headers, how the text begins, and some links of the last of a URL's pages."""
     if not pages:
         return
     page, head, links = pages[-1], ["-"], ["-"]
     with suppress(GossamerError):  # no archive record, or none any more: --raw says which
-        head = head_of(archived(folder, page)).decode("latin-1").rstrip().splitlines()
-        links = links_of(folder, page) or ["none"]
+        head = head_of(archived(folders, page)).decode("latin-1").rstrip().splitlines()
+        links = links_of(folders, page) or ["none"]
     yield from zip(["headers", *[""] * len(head)], map(plain, head), strict=False)
     shown = page.text[:MAX_TEXT_CHARS].splitlines() or ["-"]
     yield from zip(["text", *[""] * len(shown)], map(plain, shown), strict=False)

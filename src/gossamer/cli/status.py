@@ -43,7 +43,7 @@ def command(folder: Path, as_json: bool) -> None:
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
     stats, running = status.stats, status.running
     if running is None:
-        yield "crawl", f"{status.folder}, not running"
+        yield "crawl", f"{status.folder}, not running" + (" here, but elsewhere" if status.workers else "")
     else:
         since = f" since {moment(running.started_at)}" if running.started_at else ""
         yield "crawl", f"{status.folder}, running{since}" + (f" (pid {running.pid})" if running.pid else "")

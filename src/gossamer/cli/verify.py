@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.report import write_whole
 from gossamer.cli.wording import plain
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.verify import Check, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PROBLEMS = 1  # exit status
 
@@ -27,35 +31,36 @@ _SUMMARIES = {
 
 
 @click.command("verify")
-@data_dir_option
+@data_dirs_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--report", "report", metavar="[FILE]", is_flag=False, flag_value="-",
     help="Instead, write a report in Markdown on how sites were treated, for their owners.",
 )  # fmt: skip
 @click.option("--site", metavar="SITE", help="Report on this site only.")
-def command(folder: Path, as_json: bool, report: str | None, site: str | None) -> None:
+def command(folders: Sequence[Path], as_json: bool, report: str | None, site: str | None) -> None:
     """Check that nothing is lost and nothing is torn.
 
     Every accepted URL is queued, in hand, done, or given up with a reason; every page that is done has its row, and
     every row its intact archive record; no file is damaged; no site was asked too early, or for what its robots.txt
     does not allow. Works while a crawl goes on. The exit status is 0 if all is well, 1 if there are problems, 2 if the
-    check could not be made.
+    check could not be made. A crawl on several machines has a folder on each: name all of them.
 
     \b
     Examples:
       gossamer verify --data-dir crawl-data
+      gossamer verify --data-dir machine-1 --data-dir machine-2
       gossamer verify --report conduct.md
       gossamer verify --site example.org --report
     """
     if site is not None and report is None:
         raise GossamerError("--site belongs to --report: gossamer verify --site example.org --report.")
     if report is not None:
-        _report(folder, report, site)
+        _report(folders, report, site)
         return
     checks: list[Check] = []
-    with open_existing(folder) as frontier:
-        for checked in verify(frontier, folder):
+    with open_existing(*folders) as frontier:
+        for checked in verify(frontier, folders):
             checks.append(checked)
             if not as_json:
                 click.echo(_summary(checked))
@@ -70,14 +75,14 @@ def command(folder: Path, as_json: bool, report: str | None, site: str | None) -
         raise click.exceptions.Exit(PROBLEMS)
 
 
-def _report(folder: Path, file: str, site: str | None) -> None:
+def _report(folders: Sequence[Path], file: str, site: str | None) -> None:
     from gossamer.inspect.conduct_report import write_conduct_report
 
-    settings = folder / SETTINGS_FILE
-    user_agent = read_settings(folder).crawl.user_agent if settings.exists() else "Gossamer"
-    with open_existing(folder) as frontier:
+    settings = folders[0] / SETTINGS_FILE
+    user_agent = read_settings(folders[0]).crawl.user_agent if settings.exists() else "Gossamer"
+    with open_existing(*folders) as frontier:
         text, violations = write_conduct_report(
-            frontier, folder, user_agent=user_agent, now_at=time.time(), site=site and site.lower()
+            frontier, folders, user_agent=user_agent, now_at=time.time(), site=site and site.lower()
         )
     if file == "-":
         click.echo(text, nl=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -34,16 +35,50 @@ def open_frontier(folder: Path, settings: FrontierSettings) -> Frontier:
 
 
 @contextmanager
-def open_existing(folder: Path) -> Iterator[Frontier]:
-    """Open the frontier of a crawl that was begun before, for whoever only reads; never begins one."""
-    settings = read_settings(folder).frontier if (folder / SETTINGS_FILE).is_file() else FrontierSettings()
-    if not settings.frontier and not (folder / FRONTIER_FILE).is_file():
-        raise GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or begin one with gossamer crawl.")
+def open_existing(folder: Path, *others: Path) -> Iterator[Frontier]:
+    """Open the frontier of a crawl that was begun before, for whoever only reads; never begins one.
+
+    `others` are the folders of more machines on the same crawl. A database is where GOSSAMER_FRONTIER says, else where
+    the crawl itself found it.
+    """
+    settings = frontier_of(folder, *others)
+    if settings.frontier:
+        settings = replace(settings, frontier=os.environ.get(ADDRESS_VARIABLE) or settings.frontier)
+        _check_database(settings)
     try:
         with open_frontier(folder, settings) as frontier:
             yield frontier
     except FrontierError as error:
         raise GossamerError(f"The frontier cannot be read ({error}): see that it is there, and try again.") from error
+
+
+def frontier_of(folder: Path, *others: Path) -> FrontierSettings:
+    """Return where the frontier of the crawl with these folders is; refuse a folder without one, or of another."""
+    settings = _settings_of(folder)
+    for other in others:
+        theirs = _settings_of(other)
+        if not settings.frontier or not theirs.frontier or settings.crawl_name != theirs.crawl_name:
+            raise GossamerError(f"{folder} and {other} are not of one crawl on several machines: name them one by one.")
+    return settings
+
+
+def _settings_of(folder: Path) -> FrontierSettings:
+    settings = read_settings(folder).frontier if (folder / SETTINGS_FILE).is_file() else FrontierSettings()
+    if not settings.frontier and not (folder / FRONTIER_FILE).is_file():
+        raise GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or begin one with gossamer crawl.")
+    return settings
+
+
+def _check_database(settings: FrontierSettings) -> None:
+    """Refuse a database that does not hold the crawl: opening it would begin one there."""
+    from gossamer.frontier.postgres.administering import look
+
+    contents = look(settings.frontier)
+    if settings.crawl_name not in {crawl.name for crawl in contents.crawls}:
+        raise GossamerError(
+            f"There is no crawl called {settings.crawl_name} in {contents.place}: name its database in "
+            f"{ADDRESS_VARIABLE}, as in postgresql://user@host/database."
+        )
 
 
 def hide_password(environment: MutableMapping[str, str]) -> None:

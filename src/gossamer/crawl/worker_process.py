@@ -25,8 +25,9 @@ from gossamer.crawl.log import open_log, reopen_log, reopen_output
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier.clock import boot_seconds
+from gossamer.store.names import name_of
 from gossamer.supervisor.child import MISTAKE
-from gossamer.supervisor.supervisor import label_of, name_of
+from gossamer.supervisor.supervisor import label_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -1,8 +1,9 @@
 """How sites were treated, as the log of requests tells: how often asked, how long left alone, and every violation.
 
-Times are those of the crawl's own wall clock, which is not what the gaps were kept by: a clock that was set back may
-look like a violation. What a site or the operator asked for beyond the delay of all is in the log too (`wait_s`); it is
-judged where it cannot have been forgotten: of the worker that heard it, or if that lived on for long enough to tell.
+Times are those of the crawl's own wall clock, which is not what the gaps were kept by: a clock that was set back, or
+those of two machines that differ, may look like a violation. What a site or the operator asked for beyond the delay of
+all is in the log too (`wait_s`); it is judged where it cannot have been forgotten: of the worker that heard it, or if
+that lived on for long enough to tell.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.inspect.database import open_tables
-from gossamer.inspect.delays import read_delays
+from gossamer.inspect.delays import read_all_delays
 from gossamer.inspect.views import quoted
 from gossamer.politeness.hosts import MAX_CACHE_S
 from gossamer.politeness.pace import PaceSettings
-from gossamer.store.reading import sources
+from gossamer.store.reading import listed, sources
 from gossamer.store.schemas import REQUESTS
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.inspect.database import Database
+    from gossamer.store.reading import Folders
 
 SLACK_S: Final = 0.005  # between two clocks
 ROBOTS_SLACK_S: Final = 60.0
@@ -71,14 +73,14 @@ class Conduct:
     named: tuple[Violation, ...]  # the first of them
 
 
-def judge_conduct(folder: Path, *, at_most: int, site: str | None = None) -> Conduct | None:
+def judge_conduct(folders: Folders, *, at_most: int, site: str | None = None) -> Conduct | None:
     """Return how sites, or one, were treated; None if the crawl did not write down its delays."""
-    delays = read_delays(folder)
+    delays = read_all_delays(listed(folders))
     if not delays:
         return None
-    if not sources(folder, REQUESTS):
+    if not sources(folders, REQUESTS):
         return Conduct(delay_s=delays[-1][1], sites=0, requests=0, turns=0, min_gap_s=None, violations=0, named=())
-    with _judged(folder, delays) as ask:
+    with _judged(folders, delays) as ask:
         (total,) = ask(_TOTAL.format(where=_where(site)))
         named = ask(_NAMED.format(where=_where(site), at_most=at_most))
     return Conduct(
@@ -96,11 +98,11 @@ def judge_conduct(folder: Path, *, at_most: int, site: str | None = None) -> Con
     )
 
 
-def conduct_of_sites(folder: Path, *, at_most: int, site: str | None = None) -> list[SiteConduct]:
+def conduct_of_sites(folders: Folders, *, at_most: int, site: str | None = None) -> list[SiteConduct]:
     """Return how each site was treated, those with the most requests first."""
-    if not sources(folder, REQUESTS):
+    if not sources(folders, REQUESTS):
         return []
-    with _judged(folder, read_delays(folder) or [(0.0, 0.0)]) as ask:
+    with _judged(folders, read_all_delays(listed(folders)) or [(0.0, 0.0)]) as ask:
         rows = ask(_SITES.format(where=_where(site), at_most=at_most))
     return [SiteConduct(**row) for row in rows]
 
@@ -119,8 +121,8 @@ class _Asker:
 
 
 @contextmanager
-def _judged(folder: Path, delays: list[tuple[float, float]]) -> Iterator[_Asker]:
-    settings = _settings(folder)
+def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_Asker]:
+    settings = _settings(listed(folders)[0])
     judged = _JUDGED.format(
         before=_delay_at("over_before_us", delays),
         then=_delay_at("began_us", delays),
@@ -131,7 +133,7 @@ def _judged(folder: Path, delays: list[tuple[float, float]]) -> Iterator[_Asker]
         # With several machines, another one may have asked for it.
         alone="false" if settings.get("frontier") else "true",
     )
-    with open_tables([folder], "requests pages") as tables:
+    with open_tables(listed(folders), "requests pages") as tables:
         yield _Asker(tables, judged)
 
 

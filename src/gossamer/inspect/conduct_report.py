@@ -12,10 +12,10 @@ from gossamer.records import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from gossamer.frontier import Frontier
     from gossamer.inspect.conduct import Conduct, SiteConduct
+    from gossamer.store.reading import Folders
 
 MAX_SITES = 1_000  # in the table
 MAX_NAMED = 1_000  # violations
@@ -23,11 +23,11 @@ OBEYED = (Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE, Reason.EXCLUDED)
 
 
 def write_conduct_report(
-    frontier: Frontier, folder: Path, *, user_agent: str, now_at: float, site: str | None = None
+    frontier: Frontier, folders: Folders, *, user_agent: str, now_at: float, site: str | None = None
 ) -> tuple[str, int]:
     """Return the report on all sites, or on one, and how many violations there are."""
-    conduct = judge_conduct(folder, at_most=MAX_NAMED, site=site)
-    sites = conduct_of_sites(folder, at_most=MAX_SITES, site=site)
+    conduct = judge_conduct(folders, at_most=MAX_NAMED, site=site)
+    sites = conduct_of_sites(folders, at_most=MAX_SITES, site=site)
     late = _crawl_delay_violations(frontier, sites)
     violations = (conduct.violations if conduct else 0) + len(late)
     refused = _refused(frontier, site)

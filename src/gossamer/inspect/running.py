@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gossamer.frontier import Frontier
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
@@ -19,6 +21,13 @@ class Running:
     pid: int | None  # of its supervisor; None if that has not been written yet
     started_at: float | None  # Unix seconds
     troubles: tuple[str, ...] = ()  # why nothing new is started on this machine
+
+
+def is_under_way(frontier: Frontier, *folders: Path) -> bool:
+    """Tell whether a crawl is running, here or elsewhere: on other machines until their workers are declared dead."""
+    if any(find_running(folder) for folder in folders):
+        return True
+    return frontier.lease_s is not None and any(not worker.gone for worker in frontier.workers())
 
 
 def find_running(folder: Path) -> Running | None:

@@ -27,7 +27,7 @@ class Status:
     folder: Path
     running: Running | None
     stats: Stats
-    workers: tuple[WorkerState, ...]  # that live; none if no crawl is running
+    workers: tuple[WorkerState, ...]  # that live, on all machines; none if no crawl is running
     used_bytes: Mapping[str, int]  # by folder or file of the crawl
     free_bytes: int  # that can still be written
 
@@ -74,12 +74,13 @@ class Status:
 def read_status(frontier: Frontier, folder: Path) -> Status:
     """Return how the crawl in this folder stands."""
     running = find_running(folder)
+    shared = frontier.lease_s is not None
     return Status(
         folder=folder,
         running=running,
         stats=frontier.stats(),
-        # After a crash the dead are listed as living until the next start.
-        workers=tuple(worker for worker in frontier.workers() if running and not worker.gone),
+        # After a crash the dead are listed as living until the next start; on many machines, until a lease has passed.
+        workers=tuple(worker for worker in frontier.workers() if (running or shared) and not worker.gone),
         used_bytes=sizes(folder),
         free_bytes=free_space(folder),
     )

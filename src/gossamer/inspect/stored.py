@@ -19,8 +19,6 @@ from gossamer.store.reading import find_pages, find_response, sources
 from gossamer.store.schemas import LINKS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gossamer.frontier import Frontier
     from gossamer.records import PageRow, RequestRow, SiteState, UrlState
     from gossamer.store.reading import Folders
@@ -39,6 +37,7 @@ class Trace:
     site: SiteState | None  # None: no URL of its site was ever accepted
     requests: tuple[RequestRow, ...]  # oldest first
     pages: tuple[PageRow, ...]  # oldest first; the last one counts
+    elsewhere: bool  # other machines may have more
 
     @property
     def is_known(self) -> bool:
@@ -46,32 +45,33 @@ class Trace:
         return bool(self.state or self.requests or self.pages)
 
 
-def trace(frontier: Frontier, folder: Path, url: Url) -> Trace:
+def trace(frontier: Frontier, folders: Folders, url: Url) -> Trace:
     """Find everything there is about a URL."""
     return Trace(
         url=url,
         state=frontier.find_url(url.site, url.url_hash),
         site=frontier.find_site(url.site),
-        requests=tuple(requests_of(folder, url.url_hash)),
-        pages=tuple(find_pages(folder, url.url_hash)),
+        requests=tuple(requests_of(folders, url.url_hash)),
+        pages=tuple(find_pages(folders, url.url_hash)),
+        elsewhere=frontier.lease_s is not None,
     )
 
 
-def archived(folder: Folders, page: PageRow) -> Record:
+def archived(folders: Folders, page: PageRow) -> Record:
     """Return the archive record of a stored page."""
     if not page.warc_file:
         raise GossamerError(f"{page.url} was stored without an archive record (--no-warc); --text prints its text")
     try:
-        return find_response(folder, page)
+        return find_response(folders, page)
     except (FileNotFoundError, ValueError) as error:
         raise GossamerError(f"{error}; gossamer verify tells what else is damaged") from None
 
 
-def links_of(folder: Path, page: PageRow) -> list[str]:
+def links_of(folders: Folders, page: PageRow) -> list[str]:
     """Return where a stored page leads: as the crawl wrote it down, or else as its archived body says."""
-    if stored := _stored_links(folder, page):
+    if stored := _stored_links(folders, page):
         return stored
-    record = archived(folder, page)
+    record = archived(folders, page)
     answer = Fetched(
         url=page.url,
         status=page.status,
@@ -86,11 +86,11 @@ def links_of(folder: Path, page: PageRow) -> list[str]:
     return [] if isinstance(content, ParseFailed) else [link.url for link in content.links]
 
 
-def _stored_links(folder: Path, page: PageRow) -> list[str]:
+def _stored_links(folders: Folders, page: PageRow) -> list[str]:
     found: dict[str, None] = {}
     page_hash = pa.scalar(page.url_hash, pa.binary(16))
     fetched_at = pa.scalar(round(page.fetched_at * 1e6), pa.timestamp("us", tz="UTC"))
-    for source in sources(folder, LINKS):
+    for source in sources(folders, LINKS):
         for batch in source.batches(["from_hash", "fetched_at", "to_url"]):
             of_page = pc.and_(pc.equal(batch["from_hash"], page_hash), pc.equal(batch["fetched_at"], fetched_at))
             found |= dict.fromkeys(batch.filter(of_page)["to_url"].to_pylist())

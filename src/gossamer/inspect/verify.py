@@ -20,7 +20,8 @@ from gossamer.frontier import FrontierError
 from gossamer.inspect.conduct import judge_conduct
 from gossamer.records import RequestKind
 from gossamer.store.checking import Flaw, check
-from gossamer.store.reading import sources
+from gossamer.store.names import name_of, worker_of
+from gossamer.store.reading import listed, sources
 from gossamer.store.schemas import PAGES, REQUESTS
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier import Frontier
+    from gossamer.store.reading import Folders
     from gossamer.store.schemas import Table
 
 MAX_NAMED = 100  # problems of one kind that are named; the rest is counted
@@ -47,15 +49,15 @@ class Check:
     notes: list[str] = field(default_factory=list)  # worth knowing, and nothing wrong
 
 
-def verify(frontier: Frontier, folder: Path) -> Iterator[Check]:
-    """Check a crawl, one thing after the other.
+def verify(frontier: Frontier, folders: Folders) -> Iterator[Check]:
+    """Check a crawl, one thing after the other; it has a folder on each machine.
 
     Needs about 100 bytes of memory for each settled URL and 200 for each stored page; archives are read one by one.
     """
     yield _check_frontier(frontier)
-    yield _check_pages(frontier, folder)
-    yield _check_files(folder)
-    yield _check_conduct(folder)
+    yield _check_pages(frontier, folders)
+    yield _check_files(folders)
+    yield _check_conduct(folders)
 
 
 # ---------------------------------------------------------------------- the frontier
@@ -92,48 +94,64 @@ class _Hashes:
     given_up: pa.ChunkedArray
 
 
-def _check_pages(frontier: Frontier, folder: Path) -> Check:
+def _check_pages(frontier: Frontier, folders: Folders) -> Check:
     """Every page that is done has a row, and every row is of a URL that was accepted."""
     checked = Check(name="pages")
     try:
         done_pages = frontier.stats().pages
-        rows = _read_hashes(folder, checked)
+        rows = _read_hashes(folders, checked)
         hashes = _sort_out(frontier, rows)
         with_row = pc.sum(pc.is_in(hashes.stored, value_set=hashes.done)).as_py() or 0
         checked.counts |= {"done_pages": done_pages, "urls": len(hashes.stored), "rows": len(rows)}
-        if with_row < done_pages:
+        if with_row < done_pages and (absent := _absent_workers(frontier, folders)):
+            checked.notes.append(
+                f"{done_pages - with_row} done pages are not checked: they are with other machines, where "
+                f"{', '.join(absent)} had them; name the folders of all machines, each with --data-dir"
+            )
+        elif with_row < done_pages:
             checked.problems.append(f"{done_pages - with_row} done pages have no row in pages")
-            checked.problems += _name_missing(folder, hashes)
+            checked.problems += _name_missing(folders, hashes)
         settled = pa.chunked_array([*hashes.done.chunks, *hashes.given_up.chunks], _HASH)
         strange = hashes.stored.filter(pc.invert(pc.is_in(hashes.stored, value_set=settled)))
         if len(strange):
-            _check_strangers(frontier, folder, strange, checked)
+            _check_strangers(frontier, folders, strange, checked)
     except FrontierError as error:
         checked.problems.append(f"the frontier cannot be read: {error}")
     return checked
 
 
-def _read_hashes(folder: Path, checked: Check) -> pa.ChunkedArray:
+def _absent_workers(frontier: Frontier, folders: Folders) -> list[str]:
+    """Return the processes that crawled along on other machines, and whose files are in none of these folders."""
+    if frontier.lease_s is None:
+        return []
+    asked = [worker for worker in frontier.workers() if worker.figures.get("requests")]
+    files = {worker_of(source.path) for source in sources(folders, REQUESTS)}
+    # One that was declared dead and came back has several numbers, and files under the first.
+    here = {worker.label for worker in frontier.workers() if name_of(worker.worker) in files}
+    return sorted({worker.label for worker in asked} - here)
+
+
+def _read_hashes(folders: Folders, checked: Check) -> pa.ChunkedArray:
     """Return the hash of every row of `pages`; count those that name no archive record."""
     batches, unarchived = [], 0
-    for batch in _readable(folder, PAGES, _ROW):
+    for batch in _readable(folders, PAGES, _ROW):
         batches.append(batch)
         unarchived += pc.sum(pc.equal(batch["warc_file"], "")).as_py() or 0
-    if unarchived and keeps_archives(folder):
+    if unarchived and all(map(keeps_archives, listed(folders))):
         checked.problems.append(f"{unarchived} rows name no archive record, and crawl.toml does not say warc = false")
     elif unarchived:
         checked.notes.append(f"{unarchived} rows have no archive record, as crawl.toml says (warc = false)")
     if batches:
-        checked.problems += _name_repeated(folder, pa.Table.from_batches(batches))
+        checked.problems += _name_repeated(folders, pa.Table.from_batches(batches))
     return pa.chunked_array([batch["url_hash"] for batch in batches], _HASH)
 
 
-def _name_repeated(folder: Path, rows: pa.Table) -> Iterator[str]:
+def _name_repeated(folders: Folders, rows: pa.Table) -> Iterator[str]:
     """Name pages of which the same row is there twice: one fetched again has another time."""
     counted = rows.group_by(_ROW).aggregate([([], "count_all")])
     repeated = counted.filter(pc.greater(counted["count_all"], 1))["url_hash"]
     seen: set[str] = set()
-    for batch in _readable(folder, PAGES, ["url_hash", "url"]) if len(repeated) else ():
+    for batch in _readable(folders, PAGES, ["url_hash", "url"]) if len(repeated) else ():
         for url in batch.filter(pc.is_in(batch["url_hash"], value_set=repeated))["url"].to_pylist():
             if url not in seen and len(seen) < MAX_NAMED:
                 seen.add(url)
@@ -151,7 +169,7 @@ def _sort_out(frontier: Frontier, rows: pa.ChunkedArray) -> _Hashes:
     )
 
 
-def _name_missing(folder: Path, hashes: _Hashes) -> Iterator[str]:
+def _name_missing(folders: Folders, hashes: _Hashes) -> Iterator[str]:
     """Name the done pages that have no row, as far as the log of requests tells.
 
     Of a settled URL the frontier keeps only the hash. What was answered well but not kept on purpose (noindex, a
@@ -160,7 +178,7 @@ def _name_missing(folder: Path, hashes: _Hashes) -> Iterator[str]:
     named = 0
     without_row = hashes.done.filter(pc.invert(pc.is_in(hashes.done, value_set=hashes.stored)))
     seen: set[str] = set()
-    for batch in _readable(folder, REQUESTS, ["url_hash", "url", "kind", "status"]):
+    for batch in _readable(folders, REQUESTS, ["url_hash", "url", "kind", "status"]):
         is_good = pc.and_(pc.greater_equal(batch["status"], 200), pc.less(batch["status"], 300))
         is_page = pc.and_(is_good, pc.equal(batch["kind"], RequestKind.PAGE))
         found = batch.filter(pc.and_(is_page, pc.is_in(batch["url_hash"], value_set=without_row)))
@@ -171,7 +189,7 @@ def _name_missing(folder: Path, hashes: _Hashes) -> Iterator[str]:
                 yield f"perhaps {url}: it was answered and is done, and has no row"
 
 
-def _check_strangers(frontier: Frontier, folder: Path, strange: pa.Array, checked: Check) -> None:
+def _check_strangers(frontier: Frontier, folders: Folders, strange: pa.Array, checked: Check) -> None:
     """Tell, of stored pages that are not settled, what a crash explains from what nothing explains.
 
     A crash between storing and completing leaves rows of URLs that are still queued, and of redirect targets that
@@ -180,7 +198,7 @@ def _check_strangers(frontier: Frontier, folder: Path, strange: pa.Array, checke
     """
     unexplained: dict[bytes, str] = {}
     open_pages: set[bytes] = set()
-    for batch in _readable(folder, PAGES, ["url_hash", "url", "site"]):
+    for batch in _readable(folders, PAGES, ["url_hash", "url", "site"]):
         batch = batch.filter(pc.is_in(batch["url_hash"], value_set=strange))
         for url_hash, url, site in zip(*batch.to_pydict().values(), strict=True):
             if url_hash in open_pages or url_hash in unexplained:
@@ -190,7 +208,7 @@ def _check_strangers(frontier: Frontier, folder: Path, strange: pa.Array, checke
             else:
                 unexplained[url_hash] = url
     wanted = pa.array(unexplained, _HASH)
-    for batch in _readable(folder, REQUESTS, ["url_hash"]) if unexplained else ():
+    for batch in _readable(folders, REQUESTS, ["url_hash"]) if unexplained else ():
         for url_hash in batch["url_hash"].filter(pc.is_in(batch["url_hash"], value_set=wanted)).to_pylist():
             unexplained.pop(url_hash, None)
     if open_pages:
@@ -210,9 +228,9 @@ def _is_accounted_for(frontier: Frontier, site: str, url_hash: bytes) -> bool:
     return frontier.known(site, url_hash)  # if it was completed between the two questions
 
 
-def _readable(folder: Path, table: Table, columns: list[str]) -> Iterator[pa.RecordBatch]:
+def _readable(folders: Folders, table: Table, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """Yield what can be read; that something cannot is told by the check of files."""
-    for source in sources(folder, table):
+    for source in sources(folders, table):
         try:
             yield from source.batches(columns)
         except (OSError, pa.ArrowException):
@@ -222,17 +240,20 @@ def _readable(folder: Path, table: Table, columns: list[str]) -> Iterator[pa.Rec
 # ---------------------------------------------------------------------- files
 
 
-def _check_files(folder: Path) -> Check:
+def _check_files(folders: Folders) -> Check:
     """Every file is whole, and every row's archive record is where the row says, and intact."""
-    checked = Check(name="files")
-    stored = check(folder)
-    checked.counts |= {"pages": stored.pages, "requests": stored.requests, "records": stored.records}
+    checked = Check(name="files", counts=dict.fromkeys(("pages", "requests", "records"), 0))
     kinds: Counter[Flaw] = Counter()
-    for problem in stored.problems:
-        kinds[problem.flaw] += 1
-        if problem.flaw is not Flaw.UNFINISHED and kinds[problem.flaw] <= MAX_NAMED:
-            detail = f": {problem.detail}" if problem.detail else ""
-            checked.problems.append(f"{problem.file}: {_words(problem.flaw)}{detail}")
+    for folder in listed(folders):
+        stored = check(folder)
+        for name in checked.counts:
+            checked.counts[name] += getattr(stored, name)
+        for problem in stored.problems:
+            kinds[problem.flaw] += 1
+            if problem.flaw is not Flaw.UNFINISHED and kinds[problem.flaw] <= MAX_NAMED:
+                file = problem.file if len(listed(folders)) == 1 else f"{folder}/{problem.file}"
+                detail = f": {problem.detail}" if problem.detail else ""
+                checked.problems.append(f"{file}: {_words(problem.flaw)}{detail}")
     unfinished = kinds.pop(Flaw.UNFINISHED, 0)
     for flaw, count in kinds.items():
         if count > MAX_NAMED:
@@ -249,11 +270,11 @@ def _words(flaw: Flaw) -> str:
 # ---------------------------------------------------------------------- conduct
 
 
-def _check_conduct(folder: Path) -> Check:
+def _check_conduct(folders: Folders) -> Check:
     """No site was asked too early, nor for anything that its robots.txt does not allow."""
     checked = Check(name="conduct")
     try:
-        found = judge_conduct(folder, at_most=MAX_NAMED)
+        found = judge_conduct(folders, at_most=MAX_NAMED)
     except GossamerError as error:
         checked.notes.append(f"requests could not be judged: {error}")
         return checked

@@ -79,6 +79,11 @@ def stem_of(path: Path) -> str:
     return match["stem"]
 
 
+def name_of(worker: int) -> str:
+    """Return the name that a worker's files carry: never used before, as no worker's number is."""
+    return f"w{worker}"
+
+
 def worker_of(path: Path) -> str | None:
     """Return the worker that wrote a file, or None if the file is not ours."""
     match = _STEM.fullmatch(path.name)

@@ -60,10 +60,15 @@ class Source:
             yield from read_batches(self._journal)
 
 
+def listed(folders: Folders) -> Sequence[Path]:
+    """Return folders as a list, also if there is but one."""
+    return [folders] if isinstance(folders, Path) else folders
+
+
 def sources(folders: Folders, table: Table) -> list[Source]:
     """Return the files that hold a table's rows now, oldest first."""
     found = []
-    for folder in [folders] if isinstance(folders, Path) else folders:
+    for folder in listed(folders):
         journals = {}
         for path in (folder / names.JOURNAL).glob(f"{table.name}-*{names.JOURNAL_SUFFIX}"):
             try:
@@ -145,7 +150,7 @@ def find_record(folders: Folders, warc_file: str, offset: int) -> Record:
 
     Raises FileNotFoundError if the segment is not in these folders, ValueError if no whole record lies there.
     """
-    for folder in [folders] if isinstance(folders, Path) else folders:
+    for folder in listed(folders):
         try:
             with (folder / names.WARC / warc_file).open("rb") as file:
                 record = record_at(file, offset)

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gossamer.frontier import FrontierError
+from gossamer.store.names import name_of
 from gossamer.supervisor.child import MISTAKE, Child
 from gossamer.supervisor.progress import Member, Progress, Tally, foresee
 
@@ -69,11 +70,6 @@ def end_of(drained: bool, stats: Stats, *, elapsed_s: float, max_duration_s: flo
 def label_of(pid: int) -> str:
     """Return the label under which a worker process joins the frontier: who sees it there can find the process."""
     return f"{socket.gethostname()}:{pid}"
-
-
-def name_of(worker: int) -> str:
-    """Return the name that a worker's files carry: never used before, as no worker's number is."""
-    return f"w{worker}"
 
 
 class Supervisor:
