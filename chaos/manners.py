@@ -113,10 +113,10 @@ MANNERS = Campaign(
 
 
 def trap_bounds(limits: Mapping[str, int], *, workers: int) -> dict[str, int]:
-    """Return how many pages of each kind of trap a crawl with these limits may ask for.
+    """Return how many pages of each kind of trap a crawl with these limits may ask for; `workers` over all starts.
 
-    What a limit needs a memory for, each worker remembers by itself; a page that was accepted is fetched, also when its
-    site has used up its worth meanwhile.
+    How many pages a site gave is known to all workers; what other limits need a memory for, each remembers by itself.
+    A page that was accepted is fetched, also when its site has used up its worth meanwhile.
     """
     months = 12 * (limits["max_years_ahead"] + limits["max_years_back"] + 1)
     return {
@@ -130,26 +130,31 @@ def trap_bounds(limits: Mapping[str, int], *, workers: int) -> dict[str, int]:
         "filters": 1 + workers * limits["max_parameter_sets"],
         "flood": 1 + workers * limits["max_hosts_per_site"],
         "same": 1 + 2 * workers * (limits["same_content_patience"] + 4),  # two links on each page
-        "pagination": 1 + workers * limits["site_budget"],
+        "pagination": 1 + limits["site_budget"],
         "redirects": 1 + 2 * 11,  # two chains, and ten redirects followed of each
-        "missing": 1 + 3 * workers * limits["site_budget"],  # three links on each page
+        "missing": 1 + 3 * limits["site_budget"],  # three links on each page
     }
 
 
-def crawl_traps(spec: WebSpec, folder: Path, *, workers: int, frontier: str = "") -> Verdict:
-    """Crawl good sites and traps, and let the log judge what was spent on which."""
+def crawl_traps(spec: WebSpec, folder: Path, *, workers: int, frontier: str = "", stops: int = 0) -> Verdict:
+    """Crawl good sites and traps, with stops on the way, and let the log judge what was spent on which."""
     with simweb.serve(replace(spec, year=time.gmtime().tm_year)) as server:
         crawl = Crawl(server, folder, delay_s=0.0, workers=workers, frontier=frontier)
-        limits = (flag for name, value in TRAP_LIMITS.items() for flag in ("--set", f"{name}={value}"))
+        limits = [flag for name, value in TRAP_LIMITS.items() for flag in ("--set", f"{name}={value}")]
+        for _ in range(stops):
+            with crawl.start(*limits) as start:
+                crawl.wait_for_requests(server.answered() + 150 * spec.traps)
+                start.interrupt()
+                start.end(patience_s=PATIENCE_S)
         with crawl.start(*limits) as start:
             start.end(patience_s=PATIENCE_S)
-        return crawl.judge(trap_bounds=trap_bounds(TRAP_LIMITS, workers=workers))
+        return crawl.judge(trap_bounds=trap_bounds(TRAP_LIMITS, workers=workers * (1 + stops)))
 
 
 def run_traps(run: Run) -> None:
     """Crawl some of each kind."""
     spec = plain_web(sites=run.size.sites, pages=run.size.pages, seed=run.seed, traps=run.size.faults)
-    verdict = crawl_traps(spec, run.folder / "data", workers=WORKERS, frontier=run.new_frontier())
+    verdict = crawl_traps(spec, run.folder / "data", workers=WORKERS, frontier=run.new_frontier(), stops=1)
     run.check(verdict.ok, verdict.summary())
     run.facts.append(f"{verdict.visited:,} pages of good sites, {len(verdict.missed)} missed")
     most: Counter[str] = Counter()

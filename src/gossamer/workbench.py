@@ -38,7 +38,7 @@ class SiteInHand:
 
     __slots__ = (
         "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls", "own_delay_s",
-        "seeded", "site", "ticket", "urls",
+        "pages", "seeded", "site", "ticket", "urls",
     )  # fmt: skip
 
     def __init__(self, claim: Claim) -> None:
@@ -50,6 +50,7 @@ class SiteInHand:
         self.urls: deque[QueuedUrl] = deque(claim.urls)  # in the order in which to fetch them
         self.hosts: dict[str, HostState] = dict(claim.hosts)
         self.failures = claim.failures  # in a row
+        self.pages = claim.pages  # kept of it so far
         # -- the workbench's own notes
         self.due_s = 0.0  # when its next turn may begin
         self.is_busy = False  # a turn is under way

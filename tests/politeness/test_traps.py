@@ -163,6 +163,14 @@ def test_a_sites_budget_grows_with_the_sites_that_link_to_it() -> None:
     assert select(guard, f"{HOST}/y")[1] == {Trap.SITE_BUDGET: 1}
 
 
+def test_what_others_and_former_starts_have_kept_of_a_site_counts_too() -> None:
+    guard = TrapGuard(TrapSettings(site_budget=10, site_budget_per_voice=2))
+    link = identify(f"{HOST}/x")
+    assert guard.select([link], host=HOST, site=SITE, pages=10, year=YEAR)[1] == {Trap.SITE_BUDGET: 1}
+    assert guard.select([link], host=HOST, site=SITE, pages=9, year=YEAR)[0] == [link]
+    assert not TrapGuard(TrapSettings(trap_limits=False)).select([link], host=HOST, site=SITE, pages=10**9, year=YEAR)[1]
+
+
 def test_without_limits_everything_is_followed() -> None:
     guard = TrapGuard(TrapSettings(trap_limits=False, max_hosts_per_site=1, site_budget=1, max_parameter_sets=1))
     guard.note_page(SITE, "")

@@ -1,8 +1,9 @@
 """Limits that keep a crawl out of traps: sites that make up URLs without end. Pure, but for what `TrapGuard` remembers.
 
 Each limit has a name (`Trap`), is generous enough for any site made for people, and refuses links, not pages: what it
-refuses leaves no trace, so that a wider limit can bring it back. What is remembered of sites is bounded, and only for
-this process: a restart forgets it, and gives a trap a little more before it shuts again.
+refuses leaves no trace, so that a wider limit can bring it back. How many pages a site has given is told by the frontier,
+for all workers and starts. What else is remembered of sites is bounded, and only for this process: a restart forgets it,
+and gives a trap a little more before it shuts again.
 """
 
 from __future__ import annotations
@@ -126,9 +127,14 @@ class TrapGuard:
         self._shown: OrderedDict[int, None] = OrderedDict()  # by hash, with the site; a collision costs nothing
         self._passed: set[bytes] = set()
 
-    def select(self, links: Sequence[Url], *, host: str, site: str, year: int) -> tuple[list[Url], Counter[Trap]]:
-        """Return those links of a page at `host` that may be followed, and how many each limit refuses."""
-        spent = self._spent(site)
+    def select(
+        self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int
+    ) -> tuple[list[Url], Counter[Trap]]:
+        """Return those links of a page at `host` that may be followed, and how many each limit refuses.
+
+        `pages` is how many the crawl has kept of the site, in all its starts and by whichever worker.
+        """
+        spent = self._spent(site, pages)
         kept: list[Url] = []
         refused: Counter[Trap] = Counter()
         for link in links:
@@ -172,15 +178,16 @@ class TrapGuard:
         else:
             worth.patience -= 1
 
-    def _spent(self, site: str) -> Trap | None:
+    def _spent(self, site: str, pages: int) -> Trap | None:
         """Tell why a site's own links are followed no further, if they are not."""
-        worth = self._worths.get(site)
-        if worth is None or not self._settings.trap_limits:
+        if not self._settings.trap_limits:
             return None
-        if worth.patience <= 0:
-            return Trap.SAME_CONTENT
+        if worth := self._worths.get(site):
+            if worth.patience <= 0:
+                return Trap.SAME_CONTENT
+            pages = max(pages, worth.pages)  # what is not kept, by the site's own wish, is in this memory alone
         budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._voices.count(site)
-        return Trap.SITE_BUDGET if worth.pages >= budget else None
+        return Trap.SITE_BUDGET if pages >= budget else None
 
     def _remembered(self, link: Url, host: str) -> Trap | None:
         """Tell whether a link is one too many of its kind."""

@@ -81,6 +81,7 @@ class Claim:
     delay_s: float  # between two turns: the crawl's, or the site's own if longer
     own_delay_s: float = 0.0  # what the site itself asked for
     failures: int = 0  # of the site, in a row
+    pages: int = 0  # kept of the site so far
     seeded: bool
     urls: tuple[QueuedUrl, ...]  # never empty; in the order in which to fetch them
     hosts: Mapping[str, HostState]  # as far as known: those of the URLs, and some more of the site

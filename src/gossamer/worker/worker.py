@@ -265,7 +265,9 @@ class Worker:
         chosen = select_links(
             links, depth=depth - 1, max_depth=self._manners.scope.max_depth, exclusions=self._desk.exclusions
         )
-        chosen, refused = self._traps.select(chosen, host=url.host, site=turn.site.site, year=self._year())
+        chosen, refused = self._traps.select(
+            chosen, host=url.host, site=turn.site.site, pages=turn.site.pages, year=self._year()
+        )
         for trap, count in refused.items():
             self._figures.refused(trap, count)
         return self._hooks.choose([Link(*link, depth, rank, via=url.url_hash) for link in chosen])
@@ -285,6 +287,7 @@ class Worker:
         row = self._store.keep_page(row, parsed.archive, parsed.response_offset, answer=answer)
         self._store.keep_links(link_rows(url, answer, parsed))
         await self._hooks.page(row, answer)
+        turn.site.pages += 1
         return self._settle(turn, url, Done(page=True))
 
     async def _follow(self, turn: Turn, url: QueuedUrl, location: str) -> QueuedUrl | None:

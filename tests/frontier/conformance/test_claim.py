@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.frontier import urls_per_claim
-from gossamer.records import Batch, Claimed, GivenUp, HostState, Reason, Release, Retry, Visit
+from gossamer.records import Batch, Claimed, Done, GivenUp, HostState, Reason, Release, Retry, Visit
 from tests.frontier.samples import claim, complete, link, links, names, paths, wait
 
 if TYPE_CHECKING:
@@ -56,6 +56,21 @@ def test_a_site_is_claimed_no_earlier_than_its_wait_and_then_at_once(lab: Lab) -
     assert wait(frontier) == pytest.approx(0.001)
     lab.advance(0.001)
     assert names(claim(frontier)) == ["a.test"]
+
+
+def test_a_claim_tells_how_many_pages_were_kept_of_the_site_by_anyone(lab: Lab) -> None:
+    (one, _), (other, _) = lab.join(), lab.join()
+    one.add(links("a.test", 4))
+    for frontier, pages in ((one, 0), (other, 1), (one, 2)):
+        (mine,) = claim(frontier)
+        assert mine.pages == pages
+        outcome = Done(page=pages < 2)
+        visit = Visit(
+            site=mine.site, epoch=mine.epoch, outcomes=[(mine.urls[0].url_hash, outcome)], release=Release(wait_s=0)
+        )
+        frontier.complete(Batch(visits=[visit]))
+        lab.advance(1)
+    assert claim(other)[0].pages == 2
 
 
 def test_a_site_in_hand_is_not_claimed_again(lab: Lab) -> None:
