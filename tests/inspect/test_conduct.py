@@ -127,6 +127,19 @@ def test_a_forged_request_is_found(tmp_path: Path, forged: Asked, sentence: str)
     assert any(sentence in problem for problem in conduct.problems)
 
 
+def test_a_sitemap_is_a_turn_like_a_page(tmp_path: Path) -> None:
+    polite = [robots(0), Asked(1.5, "https://a.test/"), Asked(12, "https://a.test/sitemap.xml", kind="sitemap")]
+    moved = [Asked(22.5, "https://a.test/m.xml", 301, "sitemap"), Asked(24, "https://a.test/n.xml", 404, "sitemap")]
+    asked = [*polite, *moved]
+    assert violations(log(tmp_path / "good", asked)) == []
+    (a,) = conduct_of_sites(tmp_path / "good", at_most=10)
+    assert (a.turns, a.pages, a.failed) == (3, 4, 0)
+    early = violations(log(tmp_path / "early", [*polite, Asked(14, "https://a.test/1")]))
+    assert early == ["https://a.test/1 began a turn 1.500 s after the one before had ended, instead of 10 s"]
+    unasked = violations(log(tmp_path / "unasked", [Asked(0, "https://a.test/sitemap.xml", 404, "sitemap")]))
+    assert "robots.txt of its host had not been asked for" in unasked[0]
+
+
 AWAY = [robots(0), Asked(1.5, "https://a.test/busy", 429, wait_s=300), Asked(302, "https://a.test/then")]
 
 

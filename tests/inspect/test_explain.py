@@ -11,6 +11,7 @@ from gossamer.cli import run
 from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.politeness.hosts import NOTHING_ALLOWED
 from gossamer.records import (
+    Barred,
     Batch,
     Done,
     GivenUp,
@@ -40,7 +41,8 @@ class Planted(Crawl):
         super().__init__(folder)
         flags = {"email": "a@b.test", "delay": 70, **settings}
         write_settings(folder, gather_settings(None, environment={}, flags=flags))
-        self.frontier.resume(delay_s=0, page_limit=settings.get("max_pages"))  # type: ignore[arg-type]
+        limits = {"page_limit": settings.get("max_pages"), "site_limit": settings.get("max_pages_per_site")}
+        self.frontier.resume(delay_s=0, **limits)  # type: ignore[arg-type]
         self.frontier.join("again")
 
     def links(self, *urls: str, via: str = "https://a.test/") -> None:
@@ -81,6 +83,18 @@ def missing(crawl: Planted) -> None:
     crawl.turn(GivenUp(reason=Reason.HTTP_ERROR))
 
 
+def sitemap(crawl: Planted) -> None:
+    crawl.add("https://a.test/map.xml")
+    crawl.ask("https://a.test/map.xml", status=200, kind="sitemap")
+    crawl.turn(Done(page=False), crawl.robots("Sitemap: https://a.test/map.xml\nSitemap: https://a.test/other.xml"))
+
+
+def no_sitemap(crawl: Planted) -> None:
+    crawl.add("https://a.test/sitemap.xml")
+    crawl.ask("https://a.test/sitemap.xml", status=404, kind="sitemap")
+    crawl.turn(GivenUp(reason=Reason.NO_SITEMAP), crawl.robots())
+
+
 def disallowed(crawl: Planted) -> None:
     crawl.add("https://a.test/private/1")
     crawl.turn(GivenUp(reason=Reason.ROBOTS_DISALLOWED), crawl.robots())
@@ -94,6 +108,12 @@ def disallowed_soon(crawl: Planted) -> None:
 def queued(crawl: Planted) -> None:
     seeded(crawl, wait_s=70)
     crawl.links("https://a.test/2")
+
+
+def barred(crawl: Planted) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/2")
+    crawl.turn(Barred(reason=Reason.TOO_DEEP))
 
 
 def due(crawl: Planted) -> None:
@@ -170,7 +190,51 @@ def page_limit(crawl: Planted) -> None:
 
 SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, list[str]]] = [
     (done, {}, "https://a.test/", "done: It is done, last asked for 2026-01-01", ["request   2026-01-01"]),
+    (
+        barred,
+        {"max_depth": 1},
+        "https://a.test/2",
+        "given up: It was given up: too_deep (2 links from a seed, and --max-depth is 1)",
+        ["known     yes, given up, depth 2"],
+    ),
+    (
+        due,
+        {"max_pages_per_site": 1},
+        "https://a.test/2",
+        "pages per site: Its site has given 1 pages, all that --max-pages-per-site allows",
+        ["site      a.test, 1 queued, it has given all its pages"],
+    ),
+    (due, {"max_pages_per_site": 1}, "a.test", "pages per site: Its site has given 1 pages", []),
+    (
+        done,
+        {"include": ("/blog/",)},
+        "https://a.test/shop",
+        "not included: It would not be fetched: no pattern of --include matches it.",
+        [],
+    ),
+    (
+        due,
+        {"exclude": ("*.pdf$", "/2")},
+        "https://a.test/2",
+        "excluded: It is queued and will not be asked for: it is excluded by /2 (--exclude).",
+        [],
+    ),
     (missing, {}, "https://a.test/x", "given up: It was given up: http_error (the last answer was status 404", []),
+    (sitemap, {}, "https://a.test/map.xml", "done: It is a sitemap that was read, last asked for 2026-01-01", []),
+    (
+        sitemap,
+        {},
+        "https://a.test/other.xml",
+        "not known: It is a sitemap: those are read with --sitemaps",
+        ["robots    allowed: no rule matches; names it as a sitemap"],
+    ),
+    (
+        no_sitemap,
+        {},
+        "https://a.test/sitemap.xml",
+        "given up: It was given up: no_sitemap (a sitemap was looked for there by convention",
+        [],
+    ),
     (
         disallowed,
         {},
@@ -198,7 +262,7 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         "https://a.test/2",
         "delay: Its site's next turn is in 1 min: the crawl's delay is 1 min.",
         [
-            "known     yes, queued, depth 2, rank 0, 0 failures so far, found on https://a.test/",
+            "known     yes, queued since 20",
             "robots    allowed: no rule matches",
         ],
     ),

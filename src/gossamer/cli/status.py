@@ -60,6 +60,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
         yield "given up", f"{urls:>11,} {reason.value}"
     for trap, links in sorted(status.traps.items(), key=lambda item: -item[1]):
         yield "traps", f"{links:>11,} links refused: {trap}"
+    for name, count in sorted(status.sitemaps.items()):
+        yield "sitemaps", f"{count:>11,} {name.replace('_', ' ')}"
     if running is not None:
         yield "next due", "nothing waits" if stats.wait_s is None else wait(stats.wait_s)
     yield from _workers(status)

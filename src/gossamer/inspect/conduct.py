@@ -50,14 +50,14 @@ class SiteConduct:
 
     site: str
     requests: int
-    pages: int  # requests for pages
+    pages: int  # requests for pages, and for sitemaps
     robots: int  # requests for robots.txt
     turns: int
     min_gap_s: float | None  # between two turns; None: it had one
     settled_gap_s: float | None  # the same since its robots.txt was last asked for: a Crawl-delay was known by then
     first_at: float
     last_at: float
-    failed: int  # no answer, or a status of 400 and above; that there is no robots.txt is no failure
+    failed: int  # no answer, or a status of 400 and above; that there is no robots.txt, or no sitemap, is no failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ select site, count(*) as requests, count(*) filter (kind <> 'robots') as pages,
     min(gap_s) filter (not continues) as min_gap_s,
     min(gap_s) filter (not continues and over_before_us > last_robots_us) as settled_gap_s,
     min(began_us) / 1e6 as first_at, max(began_us) / 1e6 as last_at,
-    count(*) filter (reason <> '' or status >= (case kind when 'robots' then 500 else 400 end)) as failed
+    count(*) filter (reason <> '' or status >= (case kind when 'page' then 400 else 500 end)) as failed
 from judged where {where} group by site order by requests desc, site limit {at_most}
 """
 _SENTENCES: Final = {
@@ -213,6 +213,7 @@ timed as (
             case
                 when kind_before = 'robots' then reason_before = '' and status_before <> 429 and status_before < 500
                 when status_before between 300 and 399 then true
+                when kind_before = 'sitemap' then false
                 else status_before between 200 and 299 and hash_before not in (select url_hash from pages)
             end, false
         ) as continues
@@ -222,8 +223,9 @@ judged as (
     select *,
         case
             when hash_before = url_hash and began_before_us = began_us and worker_before = worker then 'repeated'
-            when kind = 'page' and robots <> 'allowed' then 'disallowed'
-            when kind = 'page' and {alone} and (robots_us is null or began_us - robots_us > {robots_us}) then 'unasked'
+            when kind <> 'robots' and robots <> 'allowed' then 'disallowed'
+            when kind <> 'robots' and {alone} and (robots_us is null or began_us - robots_us > {robots_us})
+                then 'unasked'
             when over_before_us is null then ''
             when continues and gap_s + {slack_s} < least({step_s}, delay_s) then 'step'
             when not continues and gap_s + {slack_s} < needed_s then 'early'

@@ -15,6 +15,7 @@ from gossamer.politeness.hosts import is_fresh, rules_of
 from gossamer.politeness.pace import turn_wait_s
 from gossamer.politeness.robots import decide
 from gossamer.politeness.scope import Exclusions, Scope
+from gossamer.politeness.sitemaps import names_any
 from gossamer.politeness.traps import find_trap, strip_session
 from gossamer.records import Reason, UrlStatus
 
@@ -137,6 +138,7 @@ class _Robots:
     text: str
     refuses: bool = False
     blocked: bool = False
+    names: bool = False  # as a sitemap
 
 
 def _robots(host: HostState | None, url: Url, terms: Terms) -> _Robots:
@@ -145,10 +147,13 @@ def _robots(host: HostState | None, url: Url, terms: Terms) -> _Robots:
     if host.failures:
         return _Robots(text=_rules(host, terms), blocked=host.blocked_s > 0)
     allowed, rule = decide(rules_of(host), url.url)
+    is_named = names_any(host, (url.url_hash,))
     group = rules_of(host).group
     said = f"{rule} (group {group})" if rule else "no rule matches"
     stale = "" if is_fresh(host, terms.now_at) else "; stale: asked for again before the next page"
-    return _Robots(text=f"{'allowed' if allowed else 'disallowed'}: {said}{stale}", refuses=not allowed)
+    sitemap = "; names it as a sitemap" if is_named else ""
+    text = f"{'allowed' if allowed else 'disallowed'}: {said}{sitemap}{stale}"
+    return _Robots(text=text, refuses=not allowed, names=is_named)
 
 
 def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robots, terms: Terms) -> tuple[Cause, str]:
@@ -161,6 +166,10 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
         return Cause.SESSION, f"Links to it are followed without what names a session: explain {stripped}."
     if terms.scope.scope is not Scope.WEB and not (site and site.seeded):
         return Cause.OUT_OF_SCOPE, f"It would not be fetched: {_scope(site, terms)}."
+    if not UrlPatterns(terms.scope.include).admits(url):
+        return Cause.NOT_INCLUDED, "It would not be fetched: no pattern of --include matches it."
+    if robots.names:
+        return Cause.UNKNOWN, "It is a sitemap: those are read with --sitemaps, from when robots.txt is next asked for."
     if robots.refuses:
         return Cause.ROBOTS, f"It was never accepted, and would not be fetched: {robots.text}."
     deep = f", or they lie at the greatest depth ({terms.scope.max_depth})" if terms.scope.max_depth is not None else ""
@@ -170,9 +179,14 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
 def _settled(state: UrlState, requests: list[RequestRow], excluded: str, robots: _Robots) -> tuple[Cause, str]:
     if state.reason is None:
         when = f", last asked for {moment(requests[-1].ended_at)}" if requests else ""
-        return Cause.DONE, f"It is done{when}."
+        is_sitemap = bool(requests) and requests[-1].kind == RequestKind.SITEMAP
+        return Cause.DONE, f"It is {'a sitemap that was read' if is_sitemap else 'done'}{when}."
     why = {
         Reason.EXCLUDED: excluded or "it was excluded then, and is not any more",
+        Reason.OUT_OF_SCOPE: "" if requests else _scope(site, terms),
+        Reason.TOO_DEEP: f"{state.depth} links from a seed, and --max-depth is {terms.scope.max_depth}",
+        Reason.NOT_INCLUDED: "no pattern of --include matches it",
+        Reason.NO_SITEMAP: "a sitemap was looked for there by convention, as the robots.txt of its host names none",
         Reason.ROBOTS_DISALLOWED: robots.text,
         Reason.ROBOTS_UNREACHABLE: robots.text,
     }.get(state.reason, "")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.inspect.running import Running, find_running
 from gossamer.store.disk import free_space
-from gossamer.worker.figures import TRAP
+from gossamer.worker.figures import SITEMAP_ENTRIES, SITEMAPS, TRAP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +41,16 @@ class Status:
                     refused[name.removeprefix(TRAP)] += int(links)
         return dict(refused)
 
+    @property
+    def sitemaps(self) -> dict[str, int]:
+        """What became of sitemaps and of their entries, as far as living workers know."""
+        counted: Counter[str] = Counter()
+        for worker in self.workers:
+            for name, count in worker.figures.items():
+                if name.startswith((SITEMAPS, SITEMAP_ENTRIES)):
+                    counted[name] += int(count)
+        return dict(counted)
+
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON knows it."""
         stats = self.stats
@@ -59,6 +69,7 @@ class Status:
             "pages": stats.pages,
             "given_up": {reason.value: urls for reason, urls in stats.given_up.items()},
             "traps": self.traps,
+            "sitemaps": self.sitemaps,
             "pages_left": stats.pages_left,
             "next_due_s": stats.wait_s,
             "workers": [

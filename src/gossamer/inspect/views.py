@@ -52,8 +52,8 @@ _SQL_TYPES = {
     _TIME: "TIMESTAMP WITH TIME ZONE",
 }
 
-# A turn begins after a page that led nowhere else: robots.txt and redirects come before the page they are for. A page
-# that was answered well and is not stored may have been a redirect in disguise.
+# A turn begins after a page or sitemap that led nowhere else: robots.txt and redirects come before what they are for.
+# A page that was answered well and is not stored may have been a redirect in disguise.
 SITES_SQL: Final = """
 with asked as (
     select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
@@ -63,8 +63,9 @@ with asked as (
     window turn as (partition by site order by started_at, ended_at)
 ),
 timed as (
-    select *, kind_before = 'page' and status_before not between 300 and 399
-        and not (status_before between 200 and 299 and hash_before not in (select url_hash from pages)) as begins_turn
+    select *, kind_before <> 'robots' and status_before not between 300 and 399
+        and not (kind_before = 'page' and status_before between 200 and 299
+            and hash_before not in (select url_hash from pages)) as begins_turn
     from asked
 ),
 by_requests as (
