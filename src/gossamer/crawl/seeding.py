@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
 
-CHUNK_LINES: Final = 2_000
+CHUNK_LINES: Final = 10_000
 MAX_COMPLAINTS: Final = 20  # about one file
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.frontier.postgres.keys import SiteKey, by_shard
 from gossamer.records import Scope
@@ -53,63 +53,73 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
     created = batch.create_sites()
     batch.mark_seeds(created)
     fresh = batch.add_new()
-    if fresh:
-        tx.mine["known"] += len(fresh)
-        # Nobody else can see a site of our own making, let alone put it to rest.
-        _wake(tx, {tx.site_key(link.site) for _, link, _ in fresh} - created)
+    tx.mine["known"] += len(fresh)
+    # Nobody else can see a site of our own making, let alone put it to rest.
+    _wake(tx, set(fresh) - created)
     return len(fresh)
 
 
+class _Coming(NamedTuple):
+    """A link on its way in. They sort by key, as the database sorts them."""
+
+    key: SiteKey
+    url_hash: bytes
+    seq: int  # arrival number
+    link: Link
+
+
 class _Batch:
-    """Links on their way in: each URL once, as it first came, at the smallest depth it came with."""
+    """Links on their way in: each URL once, as it first came, at the smallest depth it came with.
+
+    A link's number is its place in the order of keys: everybody takes locks and walks the indexes in that order.
+    """
 
     def __init__(self, tx: Transaction, links: Sequence[Link], arrival: int) -> None:
         self._tx = tx
-        self._arrival = arrival
-        self._links: list[Link] = []
-        self._depths: list[int] = []
-        self._numbers: dict[bytes, int] = {}
         self._seeds = [link for link in links if link.seeded]
-        for link in links:
-            number = self._numbers.setdefault(link.url_hash, len(self._links))
-            if number == len(self._links):
-                self._links.append(link)
-                self._depths.append(link.depth)
-            elif link.depth < self._depths[number]:
-                self._depths[number] = link.depth
-        self._keys = [tx.site_key(link.site) for link in self._links]
+        self._depths: dict[bytes, int] = {}
+        coming: list[_Coming] = []
+        for seq, link in enumerate(links, start=arrival):
+            depth = self._depths.get(link.url_hash)
+            if depth is None:
+                coming.append(_Coming(tx.site_key(link.site), link.url_hash, seq, link))
+            if depth is None or link.depth < depth:
+                self._depths[link.url_hash] = link.depth
+        self._coming = sorted(coming)
 
     def stage(self) -> None:
         """Send the keys."""
-        sites: set[SiteKey] = set()
         rows: list[tuple[object, ...]] = []
-        for number, (key, link, depth) in enumerate(zip(self._keys, self._links, self._depths, strict=True)):
-            rows.append((number, key.shard, key.site_id, link.url_hash, depth, key not in sites))
-            sites.add(key)
+        last: SiteKey | None = None
+        for number, (key, url_hash, _, _) in enumerate(self._coming):
+            rows.append((number, *key, url_hash, self._depths[url_hash], key != last))
+            last = key
         self._tx.copy("stage_links", _STAGE_TYPES, rows)
 
     def create_sites(self) -> set[SiteKey]:
         """Create the sites that are new, due at once and with work, as their links follow; return them."""
         tx = self._tx
-        missing = [row.n for row in tx.run("missing_sites")]
+        missing = {(one := self._coming[row.n]).key: one.link.site for row in tx.run("missing_sites")}
         if not missing:
             return set()
+        first: dict[SiteKey, int] = {}
+        for one in self._coming:
+            first[one.key] = min(one.seq, first.get(one.key, one.seq))
         seeded = {link.site for link in self._seeds}
-        keys = [self._keys[number] for number in missing]
-        tx.run("open_shards", shards=sorted({key.shard for key in keys}))
+        tx.run("open_shards", shards=sorted({key.shard for key in missing}))
         rows = tx.run(
             "add_sites",
             now_ms=tx.now_ms,
-            shards=[key.shard for key in keys],
-            sites=[key.site_id for key in keys],
-            names=[self._links[number].site for number in missing],
-            arrivals=[self._arrival + number for number in missing],
-            seeded=[self._links[number].site in seeded for number in missing],
+            shards=[key.shard for key in missing],
+            sites=[key.site_id for key in missing],
+            names=list(missing.values()),
+            arrivals=[first[key] for key in missing],
+            seeded=[name in seeded for name in missing.values()],
         )
         added = {row.site_id for row in rows}
         tx.mine["sites"] += len(added)
         tx.mine["with_work"] += len(added)
-        return {key for key in keys if key.site_id in added}
+        return {key for key in missing if key.site_id in added}
 
     def mark_seeds(self, created: Collection[SiteKey]) -> None:
         """Mark the sites and hosts of seeds, known before or not."""
@@ -126,30 +136,32 @@ class _Batch:
         older = by_shard(set(keys) - set(created))
         self._tx.each("mark_seeded", [{"shard": shard, "sites": sites} for shard, sites in older.items()])
 
-    def add_new(self) -> list[tuple[int, Link, int]]:
-        """Accept what is new and lower depths; return number, link and depth of the new ones."""
-        tx = self._tx
-        unseen = tx.run("unseen")
-        new = [row.n for row in unseen if row.depth is None]
-        added = {self._numbers[row.url_hash] for row in tx.run("add_seen", new=new)} if new else set()
-        fresh = [(number, self._links[number], self._depths[number]) for number in sorted(added)]
+    def add_new(self) -> list[SiteKey]:
+        """Accept what is new and lower depths; return the site of every new link."""
+        unseen = self._tx.run("unseen")
+        is_new = bytearray(len(self._coming))
+        for row in unseen:
+            is_new[row.n] = row.depth is None
+        added = {row.url_hash for row in self._tx.run("add_seen", is_new=bytes(is_new))} if any(is_new) else set()
+        # What somebody else added since we looked may have come from farther away, too.
+        rest = [one for row in unseen if (one := self._coming[row.n]).url_hash not in added]
+        self._lower_depths(rest)
+        fresh = [one for one in self._coming if one.url_hash in added]
         added_at = int(time.time())
         if fresh:
-            tx.copy("add_queue", _QUEUE_TYPES, [
-                (self._keys[number].shard, tx.crawl, self._keys[number].site_id, self._arrival + number, link.rank,
-                 depth, link.hops, link.kind, link.url_hash, link.via, link.url, added_at)
-                for number, link, depth in fresh
+            self._tx.copy("add_queue", _QUEUE_TYPES, [
+                (key.shard, self._tx.crawl, key.site_id, seq, link.rank, self._depths[url_hash], link.hops, link.kind,
+                 url_hash, link.via, link.url, added_at)
+                for key, url_hash, seq, link in fresh
             ])  # fmt: skip
-        # What somebody else added since we looked may have come from farther away, too.
-        nearer = sorted(
-            (self._keys[row.n], self._links[row.n].url_hash, self._depths[row.n])
-            for row in unseen
-            if row.n not in added
-        )
-        values = [{**key._asdict(), "url_hash": url_hash, "depth": depth} for key, url_hash, depth in nearer]
-        tx.each("lower_seen", values)
-        tx.each("lower_queue", values)
-        return fresh
+        return [one.key for one in fresh]
+
+    def _lower_depths(self, nearer: Sequence[_Coming]) -> None:
+        values = [
+            {**one.key._asdict(), "url_hash": one.url_hash, "depth": self._depths[one.url_hash]} for one in nearer
+        ]
+        self._tx.each("lower_seen", values)
+        self._tx.each("lower_queue", values)
 
 
 def _wake(tx: Transaction, keys: set[SiteKey]) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ADD_LINKS = 2_000  # per transaction of `add`
+ADD_LINKS = 10_000  # per transaction of `add`: a fraction of a second, and a few dozen for each of the 256 shards
 RECENT_LINKS = 100_000  # about 12 MB per worker
 WAKE_SITES = 2_000  # per transaction, of those that rest, at a start with a larger limit
 CLAIM_ROUNDS = 3  # with sites put in order in between

@@ -90,7 +90,7 @@ FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hosts)s::text[]) AS d (shar
 SELECT g.n FROM stage g LEFT JOIN LATERAL (
     SELECT true AS found FROM site s WHERE s.shard = g.shard AND s.crawl = %(crawl)s AND s.site_id = g.site_id LIMIT 1
     ) s ON true
-WHERE g.first_of_site AND s.found IS NULL ORDER BY g.shard, g.site_id
+WHERE g.first_of_site AND s.found IS NULL ORDER BY g.n
 
 -- name: open_shards
 INSERT INTO open_shard (crawl, shard) SELECT %(crawl)s, d.shard FROM unnest(%(shards)s::int2[]) AS d (shard)
@@ -126,11 +126,12 @@ SELECT g.n, s.depth FROM stage g LEFT JOIN LATERAL (
 WHERE s.depth IS NULL OR s.depth > g.depth
 
 -- name: add_seen
--- In key order: neighbouring pages of the tree are touched once, and two batches with the same links cannot deadlock.
--- What somebody else added since we looked is not returned.
+-- In key order, which is that of the numbers: neighbouring pages of the tree are touched once, and two batches with the
+-- same links cannot deadlock. What somebody else added since we looked is not returned. A byte per link says which are
+-- new: a list of numbers would be searched for each.
 INSERT INTO seen (shard, crawl, site_id, url_hash, depth)
-SELECT g.shard, %(crawl)s, g.site_id, g.url_hash, g.depth FROM stage g WHERE g.n = ANY (%(new)s::int4[])
-ORDER BY g.shard, g.site_id, g.url_hash
+SELECT g.shard, %(crawl)s, g.site_id, g.url_hash, g.depth FROM stage g WHERE get_byte(%(is_new)s::bytea, g.n) = 1
+ORDER BY g.n
 ON CONFLICT DO NOTHING RETURNING url_hash
 
 -- name: add_queue

@@ -1,0 +1,163 @@
+"""Most links lead to a handful of sites: do the others still get all the turns that politeness allows them?
+
+    python -m bench postgres domains --hot 10 --cold 10000 --turns 5
+
+Workers share a crawl whose clock is set by hand, with the default delay. Each page brings ten links, four in five of
+them to the hot sites. Whatever is claimed must be due, and fetched; after so many delays every site must have had as
+many turns as fit in, if it had pages for them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections import Counter, defaultdict
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bench.postgres.building import database, load_average, server
+from gossamer.frontier.postgres import PostgresFrontier
+from gossamer.records import Batch, Claimed, Done, Link, Release, Visit
+from gossamer.urls import identify
+
+CLAIM_SITES = 100
+DELAY_S = 70.0
+HOT_SHARE = 0.8
+LINKS_PER_PAGE = 10
+CRAWL = "domains"
+
+
+class Hand:
+    """A clock that moves when told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def server_ms(self) -> float:
+        """Return what the server's clock says."""
+        return self.now_s * 1000 + 1e12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of it."""
+
+    fetched: int
+    ideal: int
+    unfetched: int  # claims that were too early, or empty
+    hot_share: float  # of all links
+    wall_s: float
+
+
+class Fetched(NamedTuple):
+    """When a site was asked, and how often."""
+
+    last_s: dict[str, float]
+    turns: Counter[str]
+
+
+def run(address: str, *, hot: int, cold: int, turns: int, workers: int = 4) -> Outcome:
+    """Crawl for so many delays and compare with what politeness allows."""
+    began_s = time.perf_counter()
+    draw = random.Random(3)
+    clock = Hand()
+    fetched = Fetched({}, Counter())
+    pages: defaultdict[str, set[bytes]] = defaultdict(set)
+    unfetched = hot_links = all_links = 0
+    with ExitStack() as stack:
+        frontiers = [
+            stack.enter_context(PostgresFrontier(address, CRAWL, clock=clock, server_clock=clock.server_ms))
+            for _ in range(workers)
+        ]
+        frontiers[0].resume(delay_s=DELAY_S)
+        first = [_page(site, number) for site in range(hot + cold) for number in range(turns if site >= hot else 1)]
+        _count(pages, first)
+        frontiers[0].add(first)
+        for frontier in frontiers:
+            frontier.join("bench")
+        ends_s = clock.now_s + turns * DELAY_S
+        while clock.now_s < ends_s:
+            waits: list[float] = []
+            for frontier in frontiers:
+                claimed = frontier.claim(CLAIM_SITES)
+                assert isinstance(claimed, Claimed)
+                if not claimed.claims:
+                    waits.append(claimed.wait_s or DELAY_S)
+                    continue
+                unfetched += sum(not _fetch(fetched, claim.site, len(claim.urls), clock()) for claim in claimed.claims)
+                links = [_link(draw, hot, cold) for _ in range(LINKS_PER_PAGE * len(claimed.claims))]
+                _count(pages, links)
+                all_links += len(links)
+                hot_links += sum(int(link.site.split("-")[1].split(".")[0]) < hot for link in links)
+                frontier.complete(_report(claimed, links))
+            if len(waits) == workers:
+                clock.now_s += max(0.001, min(waits))
+    ideal = sum(min(turns, len(theirs)) for theirs in pages.values())
+    return Outcome(
+        fetched=fetched.turns.total(),
+        ideal=ideal,
+        unfetched=unfetched,
+        hot_share=hot_links / all_links,
+        wall_s=time.perf_counter() - began_s,
+    )
+
+
+def _page(site: int, number: int) -> Link:
+    return Link(*identify(f"https://site-{site}.test/{number}"), 1)
+
+
+def _link(draw: random.Random, hot: int, cold: int) -> Link:
+    site = draw.randrange(hot) if draw.random() < HOT_SHARE else hot + draw.randrange(cold)
+    return _page(site, draw.randrange(1_000_000))
+
+
+def _count(pages: defaultdict[str, set[bytes]], links: list[Link]) -> None:
+    for link in links:
+        pages[link.site].add(link.url_hash)
+
+
+def _fetch(fetched: Fetched, site: str, urls: int, now_s: float) -> bool:
+    """Pretend to fetch; tell whether a site was due and had a page. A claim brings one with this delay."""
+    last_s = fetched.last_s.get(site)
+    fetched.last_s[site] = now_s
+    fetched.turns[site] += 1
+    return urls == 1 and (last_s is None or now_s - last_s >= DELAY_S)
+
+
+def _report(claimed: Claimed, links: list[Link]) -> Batch:
+    return Batch(
+        links=links,
+        visits=[
+            Visit(
+                site=claim.site,
+                epoch=claim.epoch,
+                outcomes=[(url.url_hash, Done()) for url in claim.urls],
+                release=Release(wait_s=claim.delay_s),
+            )
+            for claim in claimed.claims
+        ],
+    )
+
+
+def main(arguments: list[str]) -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(prog="python -m bench postgres domains", description=__doc__)
+    parser.add_argument("--address", help="a server to use instead of one of our own")
+    parser.add_argument("--hot", type=int, default=10)
+    parser.add_argument("--cold", type=int, default=1_000)
+    parser.add_argument("--turns", type=int, default=3, help="delays that pass")
+    options = parser.parse_args(arguments)
+    with database(server(options.address)) as place:
+        done = run(place, hot=options.hot, cold=options.cold, turns=options.turns)
+    rate = (options.hot + options.cold) / DELAY_S
+    print(f"{done.hot_share:.0%} of all links on {options.hot} sites, the others on {options.cold:,}; "
+          f"{options.turns} delays of {DELAY_S:.0f} s: {done.fetched:,} pages of {done.ideal:,} that politeness allows "
+          f"({rate:,.0f} a second); {done.unfetched} claims not to be fetched; {done.wall_s:.0f} s of real time, "
+          f"{load_average()}")  # fmt: skip
+    assert done.fetched == done.ideal
+    assert done.unfetched == 0
