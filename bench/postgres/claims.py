@@ -22,6 +22,7 @@ import psycopg
 from bench.postgres.building import Meter, build, database, load_average, server
 from gossamer.frontier.postgres import PostgresFrontier
 from gossamer.frontier.postgres.database import SQL
+from gossamer.frontier.postgres.transaction import NO_SITE_LIMIT
 from gossamer.records import Batch, Claimed, Done, Release, Visit
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def claim_plan(frontier: PostgresFrontier, shard: int) -> list[dict[str, Any]]:
     connection = db._connected()  # noqa: SLF001
     values = {
         "crawl": db.crawl, "worker": db.worker, "shard": shard, "sites": CLAIM_SITES, "left": 1 << 62,
-        "now_ms": 1 << 50, "delay_ms": 70_000, "more_hosts": 8,
+        "now_ms": 1 << 50, "delay_ms": 70_000, "more_hosts": 8, "site_limit": NO_SITE_LIMIT,
     }  # fmt: skip
     with connection.transaction(force_rollback=True), psycopg.ClientCursor(connection) as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {SQL['claim']}".encode(), values)
