@@ -23,7 +23,7 @@ MOST_GROWTH = 1.3
 LINKS_PER_PAGE = 10
 KNOWN_SHARE = 0.7
 SIZES = """
-    SELECT c.relname, pg_size_pretty(pg_table_size(c.oid)), pg_size_pretty(pg_indexes_size(c.oid)),
+    SELECT c.relname, pg_size_pretty(pg_table_size(c.oid)) AS rows, pg_size_pretty(pg_indexes_size(c.oid)) AS indexes,
            s.n_live_tup, s.n_dead_tup, s.autovacuum_count
     FROM pg_class c JOIN pg_stat_user_tables s ON s.relid = c.oid
     WHERE c.relname IN ('site', 'queue', 'seen', 'tally') ORDER BY c.relname
