@@ -17,7 +17,7 @@ from gossamer.politeness.robots import decide
 from gossamer.politeness.scope import Exclusions, Scope
 from gossamer.politeness.sitemaps import names_any
 from gossamer.politeness.traps import find_trap, strip_session
-from gossamer.records import Reason, UrlStatus
+from gossamer.records import Reason, RequestKind, UrlStatus
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,8 +166,6 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
         return Cause.SESSION, f"Links to it are followed without what names a session: explain {stripped}."
     if terms.scope.scope is not Scope.WEB and not (site and site.seeded):
         return Cause.OUT_OF_SCOPE, f"It would not be fetched: {_scope(site, terms)}."
-    if not UrlPatterns(terms.scope.include).admits(url):
-        return Cause.NOT_INCLUDED, "It would not be fetched: no pattern of --include matches it."
     if robots.names:
         return Cause.UNKNOWN, "It is a sitemap: those are read with --sitemaps, from when robots.txt is next asked for."
     if robots.refuses:
@@ -183,9 +181,6 @@ def _settled(state: UrlState, requests: list[RequestRow], excluded: str, robots:
         return Cause.DONE, f"It is {'a sitemap that was read' if is_sitemap else 'done'}{when}."
     why = {
         Reason.EXCLUDED: excluded or "it was excluded then, and is not any more",
-        Reason.OUT_OF_SCOPE: "" if requests else _scope(site, terms),
-        Reason.TOO_DEEP: f"{state.depth} links from a seed, and --max-depth is {terms.scope.max_depth}",
-        Reason.NOT_INCLUDED: "no pattern of --include matches it",
         Reason.NO_SITEMAP: "a sitemap was looked for there by convention, as the robots.txt of its host names none",
         Reason.ROBOTS_DISALLOWED: robots.text,
         Reason.ROBOTS_UNREACHABLE: robots.text,
