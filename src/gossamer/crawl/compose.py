@@ -67,24 +67,31 @@ async def open_worker(
                 store=store,
                 figures=figures,
                 name=name,
-                manners=Manners(
-                    pace=settings.pace,
-                    site_delays_s=read_site_delays(settings.pace),
-                    robots=settings.robots,
-                    keeping=settings.keeping,
-                    outage=settings.outage,
-                    scope=settings.scope,
-                    traps=settings.traps,
-                    sitemaps=settings.sitemaps,
-                    worker=settings.worker,
-                    in_flight=in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit()),
-                    agent=settings.crawl.agent_name,
+                manners=manners_of(
+                    settings, in_flight=in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit())
                 ),
                 hooks=hooks,
                 clock=clock,
             ),
             figures,
         )
+
+
+def manners_of(settings: Settings, *, in_flight: int) -> Manners:
+    """Gather the settings by which turns are decided."""
+    return Manners(
+        pace=settings.pace,
+        site_delays_s=read_site_delays(settings.pace),
+        robots=settings.robots,
+        keeping=settings.keeping,
+        outage=settings.outage,
+        scope=settings.scope,
+        traps=settings.traps,
+        sitemaps=settings.sitemaps,
+        worker=settings.worker,
+        in_flight=in_flight,
+        agent=settings.crawl.agent_name,
+    )
 
 
 def read_exclusions(file: Path | None) -> Exclusions:
