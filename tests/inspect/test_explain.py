@@ -95,6 +95,12 @@ def no_sitemap(crawl: Planted) -> None:
     crawl.turn(GivenUp(reason=Reason.NO_SITEMAP), crawl.robots())
 
 
+def left_out(crawl: Planted) -> None:
+    crawl.add("https://a.test/x?sort=1")
+    crawl.ask("https://a.test/x?sort=1", status=200)
+    crawl.turn(GivenUp(reason=Reason.NOT_CANONICAL))
+
+
 def disallowed(crawl: Planted) -> None:
     crawl.add("https://a.test/private/1")
     crawl.turn(GivenUp(reason=Reason.ROBOTS_DISALLOWED), crawl.robots())
@@ -233,6 +239,13 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         {},
         "https://a.test/sitemap.xml",
         "given up: It was given up: no_sitemap (a sitemap was looked for there by convention",
+        [],
+    ),
+    (
+        left_out,
+        {},
+        "https://a.test/x?sort=1",
+        "given up: It was given up: not_canonical (it names another page of its site, queued in its place; if that fails",
         [],
     ),
     (

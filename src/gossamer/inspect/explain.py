@@ -184,6 +184,7 @@ def _settled(state: UrlState, requests: list[RequestRow], excluded: str, robots:
         Reason.NO_SITEMAP: "a sitemap was looked for there by convention, as the robots.txt of its host names none",
         Reason.ROBOTS_DISALLOWED: robots.text,
         Reason.ROBOTS_UNREACHABLE: robots.text,
+        Reason.NOT_CANONICAL: "it names another page of its site, queued in its place; if that fails, neither is kept",
     }.get(state.reason, "")
     if not why and requests:
         last = requests[-1]
