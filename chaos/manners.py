@@ -55,7 +55,7 @@ def polite_web(*, sites: int, pages: int, seed: int, turning_away: int) -> WebSp
     """Return a web in which sites ask for everything that they can ask for."""
     return WebSpec(
         sites=sites, pages=pages, seed=seed, tls=True, crawl_delay=0.2, crawl_delay_s=3.0, retry_after_s=5, busy=0.03,
-        moved=0.1, away=0.04, redirect=0.06, subdomains=0.5, slow_s=0.2,
+        moved=0.1, away=0.04, redirect=0.06, subdomains=0.5, slow_s=0.2, sitemaps=0.5,
         planted=tuple(page for number in range(turning_away) for page in _turning_away(f"busy{number}.test")),
     )  # fmt: skip
 
@@ -79,9 +79,9 @@ def run_manners(run: Run) -> None:
     with simweb.serve(spec) as server:
         busy = [f"http://busy{number}.test:{server.port}/" for number in range(run.size.faults)]
         crawl = Crawl(server, run.folder / "data", *busy, delay_s=DELAY_S, workers=WORKERS, frontier=run.new_frontier())
-        with crawl.start() as start:
+        with crawl.start("--sitemaps") as start:
             start.end(patience_s=PATIENCE_S)
-        verdict = crawl.judge()
+        verdict = crawl.judge(sitemaps=True)
         log = server.log()
     run.check(verdict.ok, verdict.summary())
     asked = {what: sum(request.wait_s > 0 for request in log if is_it(request)) for what, is_it in _ASKING.items()}
@@ -102,7 +102,7 @@ _ASKING: Final[dict[str, Callable[[Request], bool]]] = {
 MANNERS = Campaign(
     name="manners",
     about=__doc__ or "",
-    full=Size(runs=4, faults=4, sites=60, pages=25),
+    full=Size(runs=4, faults=3, sites=40, pages=15),
     short=Size(runs=2, faults=1, sites=8, pages=8),
     run=run_manners,
     faults="sites that turn us away",

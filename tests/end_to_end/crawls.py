@@ -73,7 +73,7 @@ class Crawl:
         allowed_repeats: int = 0,
         kills: Sequence[float] = (),
         trap_bounds: Mapping[str, int] | None = None,
-        **terms: str,
+        **terms: str | bool,
     ) -> Verdict:
         """Let the server's log tell how it went."""
         expected = simweb.expected(self.server.web, self.seeds, token="Gossamer", **terms)  # type: ignore[arg-type]
