@@ -66,3 +66,51 @@ def test_a_worker_that_dies_while_the_database_cannot_be_reached_is_replaced_whe
             outside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
             start.end()
         assert_nothing_lost(crawl, kills=[killed])
+
+
+def test_a_worker_that_starts_while_the_database_takes_no_connections_waits_for_it(tmp_path: Path) -> None:
+    address = new_database()
+    name = conninfo_to_dict(address)["dbname"]
+    with (
+        simweb.serve(plain_web(sites=4, pages=12)) as server,
+        psycopg.connect(postgres_server.server(""), autocommit=True) as outside,
+    ):
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.3, workers=1, frontier=address)
+        with crawl.start("--lease", str(LEASE_S)) as start:
+            crawl.wait_for_requests(8)
+            outside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())  # the supervisor has its own
+            killed = time.monotonic()
+            os.kill(start.workers()[0], signal.SIGKILL)
+            waits = "waits for the frontier: The frontier cannot be opened: PostgreSQL database"
+            wait_until(lambda: waits in start.said, "the new worker to say that it waits")
+            assert "This worker waits for its frontier" in crawl.log
+            outside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+            start.end()
+        assert_nothing_lost(crawl, kills=[killed])
+
+
+def test_a_worker_that_waits_for_the_database_can_be_stopped(tmp_path: Path) -> None:
+    address = new_database()
+    name = conninfo_to_dict(address)["dbname"]
+    with (
+        simweb.serve(plain_web(sites=4, pages=12)) as server,
+        psycopg.connect(postgres_server.server(""), autocommit=True) as outside,
+    ):
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.3, workers=1, frontier=address)
+        with crawl.start() as start:
+            crawl.wait_for_requests(8)
+            outside.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+            os.kill(start.workers()[0], signal.SIGKILL)
+            wait_until(lambda: "waits for its frontier" in crawl.log, "the new worker to wait")
+            start.interrupt()
+            start.end()
+        assert "did not end in time" not in crawl.log
+
+
+def test_a_crawl_that_starts_while_its_database_is_away_says_so_in_one_sentence(tmp_path: Path) -> None:
+    with simweb.serve(plain_web(sites=1, pages=3)) as server:
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.3, workers=1, frontier="postgresql://127.0.0.1:1/nothing")
+        with crawl.start() as start:
+            said = start.end(status=2)
+    assert "The frontier cannot be opened: PostgreSQL database nothing on 127.0.0.1: connection" in said
+    assert len(said.strip().splitlines()) == 1

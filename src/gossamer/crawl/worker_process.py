@@ -10,10 +10,15 @@ import asyncio
 import ctypes
 import gc
 import json
+import logging
 import os
+import random
 import signal
 import socket
 import sys
+import time
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +29,7 @@ from gossamer.crawl.folder import read_settings
 from gossamer.crawl.log import open_log, reopen_log, reopen_output
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
+from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.store.names import name_of
 from gossamer.supervisor.child import MISTAKE
@@ -33,9 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
     from gossamer.crawl.settings import Settings
+    from gossamer.frontier import Frontier
     from gossamer.worker import Figures, Worker
 
+log = logging.getLogger(__name__)
+
 REPORT_EVERY_S: Final = 1.0
+MOST_PATIENCE_S: Final = 4.0  # between two attempts to join
 GARBAGE_OBJECTS: Final = 100_000
 _PR_SET_PDEATHSIG: Final = 1
 
@@ -58,8 +68,9 @@ def main() -> None:
 
 async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) -> None:
     label = label_of(os.getpid())
-    with open_frontier(folder, settings.frontier) as frontier:
-        name = name_of(frontier.join(label, shared_terms(settings)))
+    frontier, worker_id = _join(folder, settings, label, supervisor)
+    with frontier:
+        name = name_of(worker_id)
         async with open_worker(
             frontier=frontier, folder=folder, name=name, label=label, settings=settings, clock=boot_seconds
         ) as (worker, figures):
@@ -74,6 +85,24 @@ async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) ->
             watching.cancel()
             writer.write(_line(figures=figures.snapshot()))
             await writer.drain()
+
+
+def _join(folder: Path, settings: Settings, label: str, supervisor: socket.socket) -> tuple[Frontier, int]:
+    """Open the frontier and become a worker; wait for a database that is away, since it was there when all began."""
+    for attempt in count():
+        try:
+            with ExitStack() as stack:
+                frontier = stack.enter_context(open_frontier(folder, settings.frontier))
+                worker = frontier.join(label, shared_terms(settings))
+                stack.pop_all()
+                return frontier, worker
+        except (UnreachableError, FrontierError) as error:
+            said = str(error).rstrip(".")
+            log.warning("This worker waits for its frontier (%s).", said)
+            supervisor.sendall(_line(trouble=f"waits for the frontier: {said}"))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # nothing is lost with it now
+        time.sleep(min(MOST_PATIENCE_S, 0.5 * 2.0**attempt) * random.uniform(0.5, 1.0))  # noqa: S311 - spreads the load
+    raise AssertionError("it returns or tries again")
 
 
 def _follow_log(folder: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping  # noqa: TC003 - of a constant
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
+from gossamer.errors import GossamerError
 from gossamer.records import Scope
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 
 
 NO_TERMS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class UnreachableError(GossamerError):
+    """The database cannot be opened now: when a command starts, a mistake; for a worker that is replaced, a wait."""
 
 
 class FrontierError(Exception):

@@ -17,8 +17,7 @@ from psycopg import errors
 from psycopg.rows import namedtuple_row
 
 from gossamer import metrics
-from gossamer.errors import GossamerError
-from gossamer.frontier import FrontierError
+from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.postgres.connection import PatientConnection
 from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
 from gossamer.frontier.postgres.migrating import find_crawl, migrate
@@ -92,7 +91,7 @@ class Database:
             self._ready(connection)
         except psycopg.Error as error:
             self.close()
-            raise GossamerError(f"The frontier cannot be opened: {address.explain(error)}.") from None
+            raise UnreachableError(f"The frontier cannot be opened: {address.explain(error)}.") from None
         except BaseException:
             self.close()
             raise
