@@ -206,7 +206,7 @@ def _convert(setting: Setting, value: object) -> Any:
 def _as_kind(kind: Any, unit: str, value: object) -> Any:
     if get_origin(kind) is tuple:
         if isinstance(value, str):
-            value = [item.strip() for item in value.split(",")]
+            value = [item.strip() for item in value.split(",") if item.strip()]
         if not isinstance(value, list | tuple):
             raise ValueError("a list")
         return tuple(_as_kind(get_args(kind)[0], unit, item) for item in value)

@@ -174,7 +174,14 @@ class Crawl:
         """Take the folder and join the crawl; return the frontier to watch, the worker's own, and its name."""
         level = self._settings.crawl.log_level
         frontier, _ = stack.enter_context(
-            open_crawl(self._folder, self._settings, self._seeds, _Log(), log_to=_log_to(self._folder, level))
+            open_crawl(
+                self._folder,
+                self._settings,
+                self._seeds,
+                _Log(),
+                log_to=_log_to(self._folder, level),
+                hooks=self._hooks,
+            )
         )
         own_frontier = stack.enter_context(open_frontier(self._folder, self._settings.frontier))
         return frontier, own_frontier, name_of(own_frontier.join(label_of(os.getpid()), shared_terms(self._settings)))

@@ -46,8 +46,16 @@ def _setting(flag: str, metavar: str, text: str, **more: Any) -> Callable[[Any],
 @_setting("--site-delay", "SITE=DURATION", "A longer delay for one site; repeat for more.", multiple=True)
 @_setting("--site-delays-file", "FILE", "Longer delays of single sites, one SITE=DURATION per line.", type=_FILE)
 @_setting("--scope", "host|site|web", "Stay on the seeds' hosts, on their sites, or go anywhere [default: site].")
+@_setting(
+    "--include",
+    "PATTERN",
+    "Follow only links that match: /blog/, *.html$, https://example.org/; repeat.",
+    multiple=True,
+)
+@_setting("--exclude", "PATTERN", "Leave URLs alone that match, included or not; repeat for more.", multiple=True)
 @_setting("--exclude-file", "FILE", "Domains and URL prefixes to leave alone, one per line.", type=_FILE)
 @_setting("--max-pages", "N", "Stop after so many pages, over all starts.")
+@_setting("--max-pages-per-site", "N", "Store so many pages of a site, over all starts; the rest of it waits.")
 @_setting("--max-duration", "DURATION", "Stop after so long: 90, 30m, 8h.")
 @_setting("--max-depth", "N", "Follow so many links from a seed; 0: the seeds only.")
 @click.option("--sitemaps", is_flag=True, default=None, help="Read the sites' sitemaps too, and follow what they list.")
@@ -60,6 +68,7 @@ def _setting(flag: str, metavar: str, text: str, **more: Any) -> Callable[[Any],
 @_setting("--allow-network", "NETWORK", "Permit a network that is not public; repeat for more.", multiple=True)
 @_setting("--accept-types", "TYPES", "Content types to take, separated by commas [default: HTML and plain text].")
 @_setting("--text", "fast|balanced|best", "How the main text is found; the last two need an extra [default: fast].")
+@_setting("--languages", "LIST", "Keep only pages in these languages (de,en), and those that declare none.")
 @click.option("--markdown", is_flag=True, default=None, help="Keep the main text as Markdown.")
 @click.option("--links", is_flag=True, default=None, help="Keep the link graph too: the table links.")
 @click.option(

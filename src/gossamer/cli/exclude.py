@@ -14,6 +14,7 @@ from gossamer.crawl.exclusions import give_up_queued, read_entries, readmit, sto
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.running import find_running
+from gossamer.politeness.scope import ScopeSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,8 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
     An entry is a domain (with all names below it), *.domain (only the names below it), or the beginning of URLs. A
     running crawl, on all of its machines, asks for nothing excluded any more within five seconds; requests under way
     are finished. An excluded site keeps its queue until it is readmitted with --remove or given up with --purge; what
-    lies on an excluded host or under an excluded beginning is given up as its turn comes.
+    lies on an excluded host or under an excluded beginning leaves the queue as its turn comes, and --remove brings it
+    back.
 
     \b
     Examples:
@@ -53,12 +55,13 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
         raise GossamerError("Name what to exclude, or to --remove or --purge, or use --list alone.")
     named = read_entries(entries)
     with open_existing(folder) as frontier:
-        in_file = _in_file(folder)
+        scope = read_settings(folder).scope if (folder / SETTINGS_FILE).exists() else ScopeSettings()
         if list_them:
-            _print_list(frontier, in_file)
+            _print_list(frontier, read_exclusions(scope.exclude_file))
         elif remove:
-            readmit(frontier, named, in_file)
-            click.echo(f"Readmitted: {', '.join(named)}.")
+            back = readmit(frontier, named, scope)
+            more = f"; {back:,} URLs that had been left out are queued again" if back else ""
+            click.echo(f"Readmitted: {', '.join(named)}{more}. Links found meanwhile come back with the next start.")
         else:
             frontier.exclude(named)
             heeded = "the running crawl heeds it within five seconds" if find_running(folder) else "no crawl is running"
@@ -67,14 +70,8 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
                 _purge(frontier, folder, named)
 
 
-def _in_file(folder: Path) -> Exclusions:
-    settings = folder / SETTINGS_FILE
-    return read_exclusions(read_settings(folder).scope.exclude_file if settings.exists() else None)
-
-
 def _print_list(frontier: Frontier, in_file: Exclusions) -> None:
-    prefixes = (prefix for of_host in in_file.prefixes.values() for prefix in of_host)
-    from_file = in_file.names.union((f"*.{name}" for name in in_file.parents), prefixes)
+    from_file = in_file.entries
     for entry in sorted(frontier.exclusions() | from_file):
         click.echo(plain(entry) + ("  (exclusion file)" if entry in from_file else ""))
 

@@ -56,6 +56,11 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
         "pages",
         f"{stats.pages:,} stored" + ("" if stats.pages_left is None else f", {stats.pages_left:,} left of the limit"),
     )
+    if stats.sites_spent:
+        yield (
+            "",
+            f"{stats.sites_spent:,} sites have given all their pages (--max-pages-per-site); the rest of them waits",
+        )
     for reason, urls in sorted(stats.given_up.items(), key=lambda item: -item[1]):
         yield "given up", f"{urls:>11,} {reason.value}"
     for trap, links in sorted(status.traps.items(), key=lambda item: -item[1]):

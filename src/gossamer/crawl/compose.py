@@ -10,6 +10,7 @@ from gossamer.errors import GossamerError
 from gossamer.fetch import Fetcher, in_flight_limit, raise_descriptor_limit
 from gossamer.page_process.process import PageProcess
 from gossamer.politeness.scope import Exclusions
+from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.store.store import Store
 from gossamer.workbench import Workbench
 from gossamer.worker import Desk, Figures, Manners, Worker
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
     from gossamer.frontier.clock import Clock
+    from gossamer.politeness.scope import ScopeSettings
     from gossamer.worker import Hooks
 
 
@@ -47,7 +49,7 @@ async def open_worker(
         frontier=frontier,
         store=store,
         bench=bench,
-        exclusions=read_exclusions(settings.scope.exclude_file),
+        exclusions=own_exclusions(settings.scope),
         label=label or name,
         folder=folder,
         min_free_bytes=settings.store.min_free_space_bytes,
@@ -86,12 +88,18 @@ def manners_of(settings: Settings, *, in_flight: int) -> Manners:
         keeping=settings.keeping,
         outage=settings.outage,
         scope=settings.scope,
+        include=UrlPatterns(settings.scope.include),
         traps=settings.traps,
         sitemaps=settings.sitemaps,
         worker=settings.worker,
         in_flight=in_flight,
         agent=settings.crawl.agent_name,
     )
+
+
+def own_exclusions(settings: ScopeSettings) -> Exclusions:
+    """Return what the settings and the exclusion file exclude."""
+    return read_exclusions(settings.exclude_file) | Exclusions(patterns=UrlPatterns(settings.exclude))
 
 
 def read_exclusions(file: Path | None) -> Exclusions:

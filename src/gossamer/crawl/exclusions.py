@@ -2,7 +2,7 @@
 
 The frontier's list is what every worker on every machine hears with its next heartbeat, within seconds. Whole sites are
 not even claimed: their queues stay as they are, and go on when they are readmitted. What other entries name (hosts,
-beginnings of URLs) is given up by workers, URL by URL, as its turn comes.
+beginnings of URLs) is barred by workers, URL by URL, as its turn comes, and queued again when it is readmitted.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from gossamer.crawl.compose import read_exclusions
+from gossamer.crawl.rejudging import admit_barred
+from gossamer.crawl.rules import judge_of
 from gossamer.errors import GossamerError
 from gossamer.politeness.scope import Exclusions, read_entry
 from gossamer.records import Batch, GivenUp, Reason, Visit
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier import Frontier
+    from gossamer.politeness.scope import ScopeSettings
 
 APPLIED_FILE: Final = "excluded-sites.txt"
 PURGE_URLS: Final = 1_000  # given up per transaction: workers want to get through
@@ -63,8 +67,12 @@ def read_entries(texts: Sequence[str]) -> list[str]:
     return entries
 
 
-def readmit(frontier: Frontier, entries: Sequence[str], in_file: Exclusions) -> None:
-    """Take entries off the list; refuse those that are not on it, or that the exclusion file names."""
+def readmit(frontier: Frontier, entries: Sequence[str], settings: ScopeSettings) -> int:
+    """Take entries off the list, and queue again what they barred; return how many URLs that are.
+
+    Refuses entries that are not on the list, or that the exclusion file names.
+    """
+    in_file = read_exclusions(settings.exclude_file)
     listed = frontier.exclusions()
     for entry in entries:
         if _names(in_file, entry):
@@ -72,12 +80,17 @@ def readmit(frontier: Frontier, entries: Sequence[str], in_file: Exclusions) -> 
         if entry not in listed:
             raise GossamerError(f"{entry} is not on the list of exclusions: gossamer exclude --list shows it.")
     frontier.readmit(entries)
+    return admit_barred(frontier, judge_of(frontier, settings))
 
 
 def give_up_queued(frontier: Frontier, entries: Sequence[str]) -> int:
-    """Give up what is queued and excluded by these entries, so that nothing of it waits; return how many URLs."""
+    """Give up what is queued and excluded by these entries, and forget what they barred; return how many URLs."""
     exclusions, _ = Exclusions.parse(entries)
+    barred = ((link, why) for link, why in frontier.barred() if exclusions.find(link.url, link.host) is not None)
     given_up = 0
+    while forgotten := list(islice(barred, PURGE_URLS)):
+        frontier.forget(forgotten)
+        given_up += len(forgotten)
     for site in sorted({_site_of(entry) for entry in entries}):
         hashes = (url_hash for url, url_hash in frontier.queued(site) if exclusions.find(url, host_of(url)) is not None)
         while some := list(islice(hashes, PURGE_URLS)):

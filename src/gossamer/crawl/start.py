@@ -17,6 +17,8 @@ from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.exclusions import apply_exclusions
 from gossamer.crawl.folder import holds_crawl, make_folder, write_settings
 from gossamer.crawl.log import LOG_FILE, has_terminal, open_log, reopen_log, rotate_log
+from gossamer.crawl.rejudging import rejudge
+from gossamer.crawl.rules import read_judged
 from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.crawl.site_delays import read_site_delays
 from gossamer.crawl.terms import shared_terms
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.seeding import Seeding
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
+    from gossamer.worker import Hooks
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +77,7 @@ def open_crawl(
     audience: Audience,
     *,
     log_to: AbstractContextManager[None],  # entered when the folder is ours
+    hooks: Hooks | None = None,
 ) -> Iterator[tuple[Frontier, int]]:
     """Take a folder, put it in order and bring the seeds in; inside, workers may begin.
 
@@ -102,10 +106,12 @@ def open_crawl(
             audience.warn(line)
         try:
             _put_in_order(folder, audience)
+            before = read_judged(folder, frontier)
             _resume(frontier, settings)
             write_settings(folder, settings)
             apply_exclusions(frontier, folder, exclusions)
             load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
+            rejudge(frontier, folder, settings, before, say=audience.say, hooks=hooks)
         except (OSError, FrontierError) as error:
             what, advice = str(folder), "make room, or use another folder"
             if settings.frontier.frontier and isinstance(error, FrontierError):
@@ -120,6 +126,7 @@ def _resume(frontier: Frontier, settings: Settings) -> None:
     frontier.resume(
         delay_s=settings.pace.delay_s,
         page_limit=settings.crawl.max_pages,
+        site_limit=settings.scope.max_pages_per_site,
         scope=settings.scope.scope,
         terms=shared_terms(settings),
     )

@@ -17,6 +17,7 @@ from gossamer.politeness.robots import decide
 from gossamer.politeness.scope import Exclusions, Scope
 from gossamer.politeness.sitemaps import names_any
 from gossamer.politeness.traps import find_trap, strip_session
+from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Reason, RequestKind, UrlStatus
 
 if TYPE_CHECKING:
@@ -43,11 +44,13 @@ class Cause(StrEnum):
     TRAP = "trap"
     SESSION = "session id"
     OUT_OF_SCOPE = "out of scope"
+    NOT_INCLUDED = "not included"
     ROBOTS = "robots.txt"
     UNKNOWN = "not known"
     IDLE = "nothing to do"
     IN_HAND = "in hand"
     PAGE_LIMIT = "page limit"
+    SITE_LIMIT = "pages per site"
     BLOCKED = "robots.txt cannot be had"
     RETRY = "to be tried again"
     RETRY_AFTER = "Retry-After"
@@ -95,7 +98,7 @@ def explain_url(frontier: Frontier, folder: Path, url: Url, terms: Terms) -> Exp
     elif state.status is UrlStatus.QUEUED:
         cause, sentence = _when(frontier, folder, state, requests, site, host, excluded, robots, terms)
     else:
-        cause, sentence = _settled(state, requests, excluded, robots)
+        cause, sentence = _settled(state, requests, excluded, robots, site, terms)
     facts = [
         ("known", _known(folder, state)),
         ("excluded", excluded or "no"),
@@ -119,7 +122,7 @@ def explain_site(frontier: Frontier, folder: Path, name: str, terms: Terms) -> E
         cause, sentence = Cause.EXCLUDED, f"It is excluded by {excluded}: nothing is asked of it."
     elif site is None:
         cause, sentence = Cause.UNKNOWN, "No URL of it was ever accepted. " + _scope(site, terms)
-    elif site.wait_s is None and site.owner is None:
+    elif site.wait_s is None and site.owner is None and not site.spent:
         cause, sentence = Cause.IDLE, "Nothing of it is left to fetch."
     else:
         cause, sentence = _next_turn(frontier, site, hosts, last, terms)
@@ -166,6 +169,8 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
         return Cause.SESSION, f"Links to it are followed without what names a session: explain {stripped}."
     if terms.scope.scope is not Scope.WEB and not (site and site.seeded):
         return Cause.OUT_OF_SCOPE, f"It would not be fetched: {_scope(site, terms)}."
+    if not UrlPatterns(terms.scope.include).admits(url):
+        return Cause.NOT_INCLUDED, "It would not be fetched: no pattern of --include matches it."
     if robots.names:
         return Cause.UNKNOWN, "It is a sitemap: those are read with --sitemaps, from when robots.txt is next asked for."
     if robots.refuses:
@@ -174,13 +179,18 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
     return Cause.UNKNOWN, f"It was never accepted: no page that was read so far links to it{deep}."
 
 
-def _settled(state: UrlState, requests: list[RequestRow], excluded: str, robots: _Robots) -> tuple[Cause, str]:
+def _settled(
+    state: UrlState, requests: list[RequestRow], excluded: str, robots: _Robots, site: SiteState | None, terms: Terms
+) -> tuple[Cause, str]:
     if state.reason is None:
         when = f", last asked for {moment(requests[-1].ended_at)}" if requests else ""
         is_sitemap = bool(requests) and requests[-1].kind == RequestKind.SITEMAP
         return Cause.DONE, f"It is {'a sitemap that was read' if is_sitemap else 'done'}{when}."
     why = {
         Reason.EXCLUDED: excluded or "it was excluded then, and is not any more",
+        Reason.OUT_OF_SCOPE: "" if requests else _scope(site, terms),
+        Reason.TOO_DEEP: f"{state.depth} links from a seed, and --max-depth is {terms.scope.max_depth}",
+        Reason.NOT_INCLUDED: "no pattern of --include matches it",
         Reason.NO_SITEMAP: "a sitemap was looked for there by convention, as the robots.txt of its host names none",
         Reason.ROBOTS_DISALLOWED: robots.text,
         Reason.ROBOTS_UNREACHABLE: robots.text,
@@ -212,7 +222,7 @@ def _when(
         return Cause.BLOCKED, f"It waits for the robots.txt of its host, asked for again {wait(host.blocked_s)}."
     if robots.refuses:
         return Cause.ROBOTS, f"It will be given up when its turn comes: {robots.text}."
-    if (state.wait_s or 0.0) > (site.wait_s or 0.0) and site.owner is None:
+    if (state.wait_s or 0.0) > (site.wait_s or 0.0) and site.owner is None and not site.spent:
         failed = f", the last time with {_answer(requests[-1])}," if requests else ""
         again = wait(state.wait_s or 0.0)
         return Cause.RETRY, f"It failed {state.tries} times{failed} and may be asked for again {again}."
@@ -233,6 +243,9 @@ def _next_turn(
     """Tell when a site with work has its next turn, and what makes it wait."""
     if site.owner is not None:
         return Cause.IN_HAND, f"Its site is in hand of worker {site.owner}, which asks it at its pace."
+    if site.spent:
+        given = f"Its site has given {site.pages:,} pages, all that --max-pages-per-site allows"
+        return Cause.SITE_LIMIT, f"{given}: a start with a larger one goes on."
     if frontier.stats().pages_left == 0:
         return Cause.PAGE_LIMIT, "The page limit is reached: a start with a larger --max-pages goes on."
     wait_s = site.wait_s or 0.0
@@ -274,6 +287,8 @@ def _paced(site: SiteState, ruled_s: float, turn: str, terms: Terms) -> tuple[Ca
 def _exclusion(frontier: Frontier, url: Url, terms: Terms) -> str:
     if entry := terms.in_file.find(url.url, url.host):
         return f"excluded by {entry} (exclusion file)"
+    if pattern := UrlPatterns(terms.scope.exclude).find(url.url, url.host):
+        return f"excluded by {pattern} (--exclude)"
     entry = Exclusions.parse(frontier.exclusions())[0].find(url.url, url.host)
     return f"excluded by {entry}" if entry else ""
 
@@ -303,7 +318,8 @@ def _known(folder: Path, state: UrlState | None) -> str:
     if state.via is not None:
         found = requests_of(folder, state.via)
         via = f", found on {found[-1].url}" if found else ", found on a page that is not in this folder's log"
-    return f"yes, queued, depth {state.depth}, rank {state.rank}, {state.tries} failures so far{via}"
+    since = f" since {moment(state.queued_at)}" if state.queued_at else ""
+    return f"yes, queued{since}, depth {state.depth}, rank {state.rank}, {state.tries} failures so far{via}"
 
 
 def _answer(request: RequestRow) -> str:
@@ -316,6 +332,7 @@ def _site_facts(site: SiteState | None, terms: Terms) -> list[tuple[str, str]]:
     asks = f", its robots.txt asks for {span(site.own_delay_s)}" if site.own_delay_s else ""
     failed = f", {site.failures} failures in a row" if site.failures else ""
     turn = "nothing to do" if site.wait_s is None else f"next turn {wait(site.wait_s)}"
+    turn = "it has given all its pages" if site.spent else turn
     turn = f"in hand of worker {site.owner}" if site.owner is not None else turn
     return [
         ("site", f"{site.site}, {site.queued:,} queued, {turn}"),

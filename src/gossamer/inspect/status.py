@@ -71,6 +71,7 @@ class Status:
             "traps": self.traps,
             "sitemaps": self.sitemaps,
             "pages_left": stats.pages_left,
+            "sites_spent": stats.sites_spent,
             "next_due_s": stats.wait_s,
             "workers": [
                 {"worker": one.worker, "label": one.label, "beats": one.beats, "sites": one.sites}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,12 @@ from gossamer.records import UrlStatus
 from gossamer.urls import identify, site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gossamer.records import HostState, UrlState
     from gossamer.urls import Url
+
+_LANGUAGE = re.compile("[a-z]{2,3}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +30,19 @@ class KeepingSettings:
     canonical: bool = field(
         default=False, metadata={"help": "keep no page that names another one of its site as canonical; fetch that"}
     )
+    languages: tuple[str, ...] = field(
+        default=(), metadata={"help": "keep only pages in these languages (de, en), and those that declare none"}
+    )
+
+    def __post_init__(self) -> None:
+        for language in self.languages:
+            if not _LANGUAGE.fullmatch(language):
+                raise ValueError(f"{language!r} names no language: use two or three small letters, such as de or en")
+
+
+def is_foreign(language: str, wanted: Collection[str]) -> bool:
+    """Tell whether a page declares a language that is none of those wanted, if there are such."""
+    return bool(wanted and language) and language not in wanted
 
 
 def robots_signals(state: HostState | None, url: str) -> list[tuple[str, str]]:

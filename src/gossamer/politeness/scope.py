@@ -7,15 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - the settings are read from the types at run time
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.records import Scope
+from gossamer.politeness.url_patterns import UrlPatterns, check_patterns
+from gossamer.records import Kind, Reason, Scope
 from gossamer.urls import Refusal, host_of, name_of_host, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from gossamer.records import Link
     from gossamer.urls import Url
 
-__all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "read_entry", "select_links"]
+__all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "barred_by", "read_entry", "select_links"]
 
 MAX_SHOWN_CHARS = 200
 
@@ -30,9 +32,23 @@ class ScopeSettings:
     max_depth: int | None = field(
         default=None, metadata={"help": "links from the nearest seed; 0: the seeds only", "minimum": 0}
     )
+    max_pages_per_site: int | None = field(
+        default=None,
+        metadata={"help": "pages of one site, over all starts; what else is queued of it rests", "minimum": 1},
+    )
+    include: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "follow only links that match one of these patterns (/blog/, *.html$, https://example.org/)"},
+    )
+    exclude: tuple[str, ...] = field(
+        default=(), metadata={"help": "leave URLs alone that match one of these patterns; they win over include"}
+    )
     exclude_file: Path | None = field(
         default=None, metadata={"help": "file of domains and URL prefixes to leave alone, one per line"}
     )
+
+    def __post_init__(self) -> None:
+        check_patterns([("include", self.include), ("exclude", self.exclude)])
 
 
 class BadLine(NamedTuple):
@@ -49,14 +65,16 @@ class Exclusions:
 
     An entry is a name (`example.org`: it and all names below it), a name behind a star (`*.example.org`: only the
     names below it), an address, or a URL that excludes all URLs that begin with it (`https://example.org/private/`).
+    Patterns stand apart from entries: they come from settings, not from lists.
     """
 
     names: frozenset[str] = frozenset()
     parents: frozenset[str] = frozenset()  # only what is below them
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by host
+    patterns: UrlPatterns = field(default_factory=UrlPatterns)
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.parents or self.prefixes)
+        return bool(self.names or self.parents or self.prefixes or self.patterns)
 
     @staticmethod
     def parse(lines: Iterable[str]) -> tuple[Exclusions, list[BadLine]]:
@@ -81,6 +99,12 @@ class Exclusions:
         by_host = {host: tuple(dict.fromkeys(urls)) for host, urls in prefixes.items()}
         return Exclusions(names=frozenset(names), parents=frozenset(parents), prefixes=by_host), bad
 
+    @property
+    def entries(self) -> set[str]:
+        """All entries, each in its one spelling."""
+        prefixes = (prefix for of_host in self.prefixes.values() for prefix in of_host)
+        return {*self.names, *(f"*.{name}" for name in self.parents), *prefixes}
+
     def __or__(self, other: Exclusions) -> Exclusions:
         """Return what excludes all that either of the two does."""
         hosts = self.prefixes.keys() | other.prefixes.keys()
@@ -88,10 +112,13 @@ class Exclusions:
             names=self.names | other.names,
             parents=self.parents | other.parents,
             prefixes={host: (*self.prefixes.get(host, ()), *other.prefixes.get(host, ())) for host in hosts},
+            patterns=self.patterns | other.patterns,
         )
 
     def find(self, url: str, host: str) -> str | None:
-        """Return the entry that excludes a normalised URL, or None."""
+        """Return the entry or pattern that excludes a normalised URL, or None."""
+        if self.patterns and (pattern := self.patterns.find(url, host)) is not None:
+            return pattern
         if self.prefixes and (prefixes := self.prefixes.get(host)) and url.startswith(prefixes):
             return next(prefix for prefix in prefixes if url.startswith(prefix))
         if not (self.names or self.parents):
@@ -119,16 +146,38 @@ def read_entry(text: str) -> str | Refusal:
     return ("*." if text.startswith("*.") else "") + name_of_host(host_of(root))
 
 
-def select_links(links: Sequence[Url], *, depth: int, max_depth: int | None, exclusions: Exclusions) -> list[Url]:
+def select_links(
+    links: Sequence[Url],
+    *,
+    depth: int,
+    max_depth: int | None,
+    exclusions: Exclusions,
+    include: UrlPatterns = UrlPatterns(),  # noqa: B008 - immutable
+) -> list[Url]:
     """Return the links of a page at `depth` that the crawl may follow.
 
     Whether they lie in scope is the frontier's to say: only it knows the seeds.
     """
     if max_depth is not None and depth >= max_depth:
         return []
+    if include:
+        links = [link for link in links if include.admits(link)]
     if not exclusions:
         return list(links)
     return [link for link in links if exclusions.find(link.url, link.host) is None]
+
+
+def barred_by(link: Link, *, max_depth: int | None, include: UrlPatterns, exclusions: Exclusions) -> Reason | None:
+    """Return which rule keeps a known URL from being asked for; seeds, at depth 0, can only be excluded."""
+    if exclusions.find(link.url, link.host) is not None:
+        return Reason.EXCLUDED
+    if link.depth == 0:
+        return None
+    if max_depth is not None and link.depth > max_depth:
+        return Reason.TOO_DEEP
+    if link.kind == Kind.SITEMAP:  # it is what it lists that has to be included
+        return None
+    return Reason.NOT_INCLUDED if include and include.find(link.url, link.host) is None else None
 
 
 def _url_of_name(text: str) -> str | Refusal:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gossamer.frontier import FrontierError
 from gossamer.parse.wishes import reserves_ai
 from gossamer.politeness.hosts import refusal_of
-from gossamer.politeness.keeping import is_deferred_to, other_canonical, robots_signals
+from gossamer.politeness.keeping import is_deferred_to, is_foreign, other_canonical, robots_signals
 from gossamer.records import Link, Reason, Scope
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ async def left_out_for(
     """Tell why a page is not kept; None if it is. What stands in its place is queued, as near to a seed as it is."""
     if manners.keeping.respect_ai_optout and parsed.noai:
         return Reason.AI_OPTED_OUT
+    if is_foreign(parsed.lang, manners.keeping.languages):
+        return Reason.OTHER_LANGUAGE
     is_wanted = manners.keeping.canonical and not turn.closes_circle
     canonical = other_canonical(parsed.canonical, url.url) if is_wanted else None
     if canonical is None or not _can_be_had(turn, url, canonical, manners=manners, desk=desk, hooks=hooks):
@@ -74,6 +76,7 @@ def _can_be_had(turn: Turn, url: QueuedUrl, named: Url, *, manners: Manners, des
     return (
         is_ours(turn, url, named, manners.scope.scope)
         and hooks.accepts(named.url)
+        and manners.include.admits(named)
         and not desk.exclusions.find(named.url, named.host)
         and not (state and refusal_of(state, named.url))
     )

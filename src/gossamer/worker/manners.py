@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gossamer.politeness.pace import PaceSettings
     from gossamer.politeness.scope import ScopeSettings
     from gossamer.politeness.traps import TrapSettings
+    from gossamer.politeness.url_patterns import UrlPatterns
     from gossamer.worker.settings import WorkerSettings
 
 
@@ -29,6 +30,7 @@ class Manners:
     keeping: KeepingSettings
     outage: OutageSettings
     scope: ScopeSettings
+    include: UrlPatterns
     traps: TrapSettings
     sitemaps: SitemapSettings = field(default_factory=SitemapSettings)
     worker: WorkerSettings

@@ -20,12 +20,14 @@ from gossamer.politeness.answers import (
     shows_trouble,
 )
 from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of, rules_of
+from gossamer.politeness.keeping import is_foreign
 from gossamer.politeness.outage import OutageGuard
 from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
 from gossamer.politeness.scope import select_links
 from gossamer.politeness.sitemaps import submission_of
 from gossamer.politeness.traps import TrapGuard, find_trap
 from gossamer.records import (
+    Barred,
     Done,
     Failed,
     Fetched,
@@ -199,7 +201,7 @@ class Worker:
             turn.site.urls.clear()  # they stay queued, for the day the site is readmitted
             return True
         if self._desk.exclusions.find(url.url, url.host):
-            self._settle(turn, url, GivenUp(reason=Reason.EXCLUDED))
+            self._settle(turn, url, Barred(reason=Reason.EXCLUDED))
             return True
         return False
 
@@ -253,7 +255,8 @@ class Worker:
             return ""
         if parsed.refresh and parsed.refresh != url.url:
             return parsed.refresh
-        self._desk.ledger.note_links(self._choose_links(turn, url, parsed.links, depth=url.depth + 1))
+        if url.depth == 0 or not is_foreign(parsed.lang, self._manners.keeping.languages):
+            self._desk.ledger.note_links(self._choose_links(turn, url, parsed.links, depth=url.depth + 1))
         self._traps.note_page(turn.site.site, parsed.text or parsed.content_hash)
         await self._store_page(turn, url, answer, parsed)
         return ""
@@ -263,7 +266,11 @@ class Worker:
     ) -> Sequence[Link]:
         """Return what the crawl may follow of the links that stand at a URL."""
         chosen = select_links(
-            links, depth=depth - 1, max_depth=self._manners.scope.max_depth, exclusions=self._desk.exclusions
+            links,
+            depth=depth - 1,
+            max_depth=self._manners.scope.max_depth,
+            exclusions=self._desk.exclusions,
+            include=self._manners.include,
         )
         chosen, refused = self._traps.select(
             chosen, host=url.host, site=turn.site.site, pages=turn.site.pages, year=self._year()
@@ -309,6 +316,8 @@ class Worker:
             self._settle(turn, url, GivenUp(reason=Reason.TRAP))
             return None
         self._settle(turn, url, Done(page=False))
+        if not seeded and url.kind != Kind.SITEMAP and not self._manners.include.admits(named):
+            return None
         hops = url.hops + 1
         self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, url.url_hash, url.kind)])
         ours = is_ours(turn, url, named, self._manners.scope.scope)

@@ -1,0 +1,95 @@
+"""What is queued, barred and stored, judged again when a crawl goes on under other rules than before.
+
+Narrower rules bar what is queued. Wider ones bring back what is barred, and what pages link to that are stored in this
+folder. All of that may be repeated: a start that was cut off does it again, and nothing gets lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from gossamer.crawl.announce import count
+from gossamer.crawl.rereading import Rereading
+from gossamer.crawl.rules import Judged, judge_of, rules_of, write_judged
+from gossamer.records import Barred, Batch, Reason, Visit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gossamer.crawl.rules import Judge
+    from gossamer.crawl.settings import Settings
+    from gossamer.frontier import Frontier
+    from gossamer.worker import Hooks
+
+log = logging.getLogger(__name__)
+
+CHUNK_URLS: Final = 1_000  # per transaction
+_NOBODYS: Final = -1  # an epoch that no claim has: what is reported under it changes no schedule
+
+
+def rejudge(
+    frontier: Frontier,
+    folder: Path,
+    settings: Settings,
+    before: Judged | None,
+    *,
+    say: Callable[[str], None],
+    hooks: Hooks | None = None,
+) -> None:
+    """Let the rules of this start hold for all that the crawl knows; `before` tells of the last one."""
+    now = rules_of(frontier, settings.scope)
+    if before is None or before.rules == now:
+        if before is None or before.towards is not None:
+            write_judged(folder, Judged(rules=now))
+        return
+    if now.admit_less_than(before.rules):
+        left_out = bar_queued(frontier, judge_of(frontier, settings.scope, sites_too=False))
+        if left_out:
+            say(f"The rules admit less than before: {count(left_out, 'queued URL')} left out.")
+    if now.admit_more_than(before.rules):
+        back = admit_barred(frontier, judge_of(frontier, settings.scope))
+        if back:
+            say(f"The rules admit more than before: {count(back, 'URL')} that had been left out are queued again.")
+        reread = before.reread if before.towards == now else frozenset()
+        progress = Judged(rules=before.rules, towards=now, reread=reread)
+
+        def note(file: str) -> None:
+            nonlocal progress
+            progress = replace(progress, reread=progress.reread | {file})
+            write_judged(folder, progress)
+
+        rereading = Rereading(frontier, folder, settings, least_depth=now.least_depth(before.rules), hooks=hooks)
+        asyncio.run(rereading.run(reread, note=note, say=say))
+    write_judged(folder, Judged(rules=now))
+
+
+def bar_queued(frontier: Frontier, judge: Judge) -> int:
+    """Bar what is queued and does not belong to the crawl any more; return how many URLs."""
+    barred = 0
+    queued = frontier.all_queued()
+    while some := list(islice(queued, CHUNK_URLS)):
+        inside = {link.url_hash for link in frontier.in_scope(some)}
+        outcomes: dict[str, list[tuple[bytes, Barred]]] = {}
+        for link in some:
+            reason = judge.bars(link) or (None if link.url_hash in inside else Reason.OUT_OF_SCOPE)
+            if reason is not None:
+                outcomes.setdefault(link.site, []).append((link.url_hash, Barred(reason=reason)))
+        if outcomes:
+            visits = [Visit(site=site, epoch=_NOBODYS, outcomes=those) for site, those in outcomes.items()]
+            frontier.complete(Batch(visits=visits))
+            barred += sum(map(len, outcomes.values()))
+    return barred
+
+
+def admit_barred(frontier: Frontier, judge: Judge) -> int:
+    """Queue again what is barred and belongs to the crawl now; return how many URLs."""
+    back = 0
+    barred = ((link, reason) for link, reason in frontier.barred() if judge.bars(link) is None)
+    while some := list(islice(barred, CHUNK_URLS)):
+        back += frontier.admit(some)
+    return back
