@@ -1,4 +1,7 @@
-"""A site that fails over and over is set aside, tried again later, and treated like any other once it answers."""
+"""A site that fails over and over is set aside, tried again later, and treated like any other once it answers.
+
+One that asks for time gets it, whichever of its hosts asks.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 from gossamer import simweb
 from gossamer.cli import run
 from gossamer.crawl.engines import open_existing
-from gossamer.simweb import plain_web
+from gossamer.simweb import Planted, plain_web
 from gossamer.urls import site_of
 from tests.end_to_end.crawls import Crawl, wait_until
 
@@ -51,3 +54,29 @@ def test_it_is_set_aside_tried_again_and_recovers(tmp_path: Path, capsys: pytest
         assert found is not None
         assert found.failures == 0
     assert said("nothing to do: Nothing of it is left to fetch.")
+
+
+def test_what_one_hosts_robots_txt_asks_for_holds_for_the_whole_site(tmp_path: Path) -> None:
+    later = (("Content-Type", "text/plain"), ("Retry-After", "4"))
+    pages = (
+        Planted(host="a.test", body=b"<a href='//www.a.test:{port}/'>www</a> <a href=/2>2</a>"),
+        Planted(host="a.test", path="/2"),
+        Planted(host="www.a.test"),
+        Planted(host="www.a.test", path="/robots.txt", status=503, headers=later),
+    )
+    with simweb.serve(plain_web(sites=1, pages=1, planted=pages)) as server:
+        crawl = Crawl(server, tmp_path / "data", f"http://a.test:{server.port}/", delay_s=DELAY_S, workers=1)
+
+        def asked() -> list[str]:
+            return [request.url for request in sorted(server.log()) if "a.test" in request.host]
+
+        with crawl.start():
+            wait_until(lambda: len(asked()) == 4, "the second page")
+        log = server.log()
+    assert [url.partition("/")[2].partition("/")[2] for url in asked()] == [
+        f"a.test:{server.port}/robots.txt",
+        f"a.test:{server.port}/",
+        f"www.a.test:{server.port}/robots.txt",
+        f"a.test:{server.port}/2",
+    ]
+    assert simweb.judge(log, delay_s=DELAY_S, expected=None).early == ()
