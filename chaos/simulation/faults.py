@@ -1,0 +1,117 @@
+"""What happens to a simulated crawl, and with which settings it runs: all drawn from the seed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from random import Random
+
+LAST_FAULT_S: Final = 15.0
+
+
+class Fault(StrEnum):
+    """What can happen."""
+
+    KILL = "kill"  # one worker
+    KILL_IN_STEPS = "kill in steps"  # one worker, so many steps later: between any two
+    CRASH = "crash"  # all of them and the supervisor
+    REBOOT = "reboot"  # and the machine's clock begins anew
+    STOP = "stop"  # in good order, and a start later on
+    STOP_ORDER = "stop order"  # the same, through the frontier
+    PAUSE = "pause"  # one worker takes no steps
+    PAUSE_ORDER = "pause order"  # the operator wants a break
+    DATABASE = "database"  # some operations fail
+    DATABASE_DOWN = "database down"  # all do
+    DISK = "disk full"
+    EXCLUDE = "exclude"
+    WALL_CLOCK = "wall clock"  # jumps
+    OUTAGE = "outage"  # nobody can be reached
+
+
+# An outage costs no tries if it is noticed: with many pages at their first try, and by a process that lives. So it
+# comes in the beginning, and alone.
+ALONE: Final = (Fault.OUTAGE,)
+# What happens to the machine, whether or not anybody crawls.
+MACHINE: Final = (Fault.DATABASE, Fault.DATABASE_DOWN, Fault.DISK, Fault.WALL_CLOCK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One fault."""
+
+    at_s: float
+    fault: Fault
+    length_s: float  # how long it lasts, or how long nothing runs after it
+    number: int  # which worker, which site, how many steps: whatever there is to choose
+
+    def __str__(self) -> str:
+        return f"{self.fault} at {self.at_s:.1f} s for {self.length_s:.1f} s"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a simulated crawl runs with."""
+
+    workers: int
+    sites: int
+    max_pages: int  # of a site
+    delay_s: float
+    step_gap_s: float
+    batch_s: float
+    heartbeat_s: float
+    stop_s: float
+    in_flight: int
+    max_sites_in_hand: int
+    max_urls_in_hand: int
+    lease_s: float | None
+    page_limit: int | None
+    has_threads: bool  # whether loops go on while their threads work, which takes long
+    checks_files: bool  # whether every stored byte is looked at in the end, which takes long
+    events: tuple[Event, ...]
+
+    @property
+    def is_outage(self) -> bool:
+        """Whether nobody can be reached for a while."""
+        return any(event.fault is Fault.OUTAGE for event in self.events)
+
+
+def draw_terms(dice: Random) -> Terms:
+    """Draw settings and faults."""
+    is_outage = dice.random() < 0.06
+    if is_outage:
+        length_s = dice.uniform(5.0, 20.0)
+        events = [Event(at_s=0.0, fault=Fault.OUTAGE, length_s=length_s, number=0)]
+    else:
+        kinds = [fault for fault in Fault if fault not in ALONE]
+        events = [_draw_event(dice, kinds) for _ in range(dice.choice((0, 1, 1, 2, 2, 3, 4, 6)))]
+    return Terms(
+        workers=1 if is_outage else dice.choice((1, 1, 2, 2, 2, 3)),
+        sites=dice.randint(8, 10) if is_outage else dice.randint(2, 7),
+        max_pages=dice.randint(2, 5),
+        delay_s=dice.choice((0.5, 0.5, 1.0, 2.0)),
+        step_gap_s=dice.choice((0.1, 0.2, 1.0)),
+        batch_s=dice.choice((0.3, 1.0, 2.0)),
+        heartbeat_s=dice.choice((1.0, 3.0)),
+        stop_s=dice.choice((0.5, 2.0, 7.0)),
+        in_flight=20 if is_outage else dice.choice((1, 2, 5, 20)),
+        max_sites_in_hand=100 if is_outage else dice.choice((1, 3, 100)),
+        max_urls_in_hand=dice.choice((10, 100)),
+        lease_s=dice.choice((None, None, None, 10.0)),
+        page_limit=None if is_outage or dice.random() < 0.85 else dice.randint(1, 12),
+        has_threads=dice.random() < 0.1,
+        checks_files=dice.random() < 0.2,
+        events=tuple(sorted(events, key=lambda event: event.at_s)),
+    )
+
+
+def _draw_event(dice: Random, kinds: Sequence[Fault]) -> Event:
+    return Event(
+        at_s=dice.uniform(0.0, LAST_FAULT_S) ** 2 / LAST_FAULT_S,  # most is going on in the beginning
+        fault=dice.choice(kinds),
+        length_s=dice.choice((0.2, 1.0, 4.0, 12.0)) * dice.uniform(0.5, 1.5),
+        number=dice.randint(0, 1_000),
+    )

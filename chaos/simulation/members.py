@@ -1,0 +1,124 @@
+"""A worker process of the simulation: the product's worker, put together as `gossamer.crawl.compose` does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from chaos.simulation.network import SimulatedFetcher
+from chaos.simulation.seams import InlinePages, QuietFigures, WatchedFrontier, WatchedStore
+from chaos.simulation.web import MAX_FAILURES
+from gossamer.crawl.compose import manners_of
+from gossamer.crawl.settings import SECTIONS, Settings
+from gossamer.frontier.sqlite import SqliteFrontier
+from gossamer.politeness.hosts import RobotsSettings
+from gossamer.politeness.outage import OutageSettings
+from gossamer.politeness.pace import PaceSettings
+from gossamer.politeness.scope import Exclusions, ScopeSettings
+from gossamer.store.store import Store, StoreSettings
+from gossamer.workbench import Workbench, WorkbenchSettings
+from gossamer.worker import Desk, Worker, WorkerSettings
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from chaos.simulation.faults import Terms
+    from chaos.simulation.loop import Process
+    from chaos.simulation.world import World
+    from gossamer.records import Scope
+
+FRONTIER_FILE: Final = "frontier.sqlite"
+# Short waits and few tries, so that simulated crawls end soon; but more than what fails for a while does.
+RETRY_WAIT_S, MAX_TRIES = 0.2, MAX_FAILURES + 1
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """A worker process, as its supervisor sees it."""
+
+    process: Process
+    label: str
+    task: asyncio.Task[None] | None = None
+    worker: Worker | None = None
+    frontier: WatchedFrontier | None = None
+    store: WatchedStore | None = None
+    bench: Workbench | None = None
+    is_stopping: bool = False
+    paused_since_s: float | None = None
+
+    async def live(self, world: World) -> None:
+        """Be a worker."""
+        terms, process = world.terms, self.process
+        durable: set[bytes] = set()
+        seam: dict[str, Any] = {
+            "process": process, "trouble": world.trouble, "dice": world.dice, "durable": durable,
+        }  # fmt: skip
+        real = SqliteFrontier(world.folder / FRONTIER_FILE, clock=world.clock)
+        self.frontier = WatchedFrontier(real, monitor=world.monitor, lease_s=terms.lease_s, now=world.now, **seam)
+        name = f"w{self.frontier.enter(self.label)}"
+        settings = _settings(terms, world.web.scope)
+        store = Store(world.folder, name, settings.store, operator="", user_agent="", clock=world.file_clock)
+        self.store = WatchedStore(store, **seam)
+        self.bench = Workbench(settings.workbench)
+        figures = QuietFigures(world.clock)
+        desk = Desk(
+            frontier=self.frontier,  # type: ignore[arg-type]
+            store=self.store,  # type: ignore[arg-type]
+            bench=self.bench,
+            exclusions=Exclusions(),
+            label=self.label,
+            folder=world.folder,
+            min_free_bytes=0,
+            settings=settings.worker,
+            clock=world.clock,
+            figures=figures.snapshot,
+        )
+        self.worker = Worker(
+            desk=desk,
+            bench=self.bench,
+            fetcher=SimulatedFetcher(world.network, process, world.wall_clock),  # type: ignore[arg-type]
+            pages=InlinePages(world.dice),  # type: ignore[arg-type]
+            store=self.store,  # type: ignore[arg-type]
+            figures=figures,
+            name=name,
+            manners=manners_of(settings, in_flight=terms.in_flight),
+            clock=world.clock,
+            wall_clock=world.wall_clock,
+        )
+        if self.is_stopping:  # meanwhile
+            self.worker.stop()
+        await self.worker.run()
+
+    def stop(self) -> None:
+        """Ask it to end in good order."""
+        self.is_stopping = True
+        if self.worker is not None:
+            self.process.call_soon(self.worker.stop)
+
+    def let_go(self) -> None:
+        """Close what a dead process had open, as its system does."""
+        if self.store is not None:
+            self.store.drop()
+        if self.frontier is not None:
+            self.frontier.__exit__()
+
+
+def _settings(terms: Terms, scope: Scope) -> Settings:
+    """Return the product's settings: its defaults, but for what makes simulated crawls short."""
+    sections = {name: section() for name, section in SECTIONS.items()}
+    sections["pace"] = PaceSettings(
+        delay_s=terms.delay_s,
+        step_gap_s=terms.step_gap_s,
+        retry_wait_s=RETRY_WAIT_S,
+        max_tries=MAX_TRIES,
+        set_aside_s=10.0,
+    )
+    sections["robots"] = RobotsSettings(robots_retry_waits_s=(1.0, 2.0, 4.0), robots_give_up_s=5.0)
+    sections["outage"] = OutageSettings(outage_sites=3)
+    sections["scope"] = ScopeSettings(scope=scope)
+    sections["store"] = StoreSettings(part_age_s=1e9)  # a part in between would take a process of its own
+    sections["worker"] = WorkerSettings(batch_s=terms.batch_s, heartbeat_s=terms.heartbeat_s, stop_s=terms.stop_s)
+    sections["workbench"] = WorkbenchSettings(
+        max_sites_in_hand=terms.max_sites_in_hand, max_urls_in_hand=terms.max_urls_in_hand
+    )
+    return Settings(**sections)

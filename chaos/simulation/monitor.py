@@ -1,0 +1,193 @@
+"""What must hold at every step: looked at whenever something happens, and never told by the crawler itself.
+
+It hears of every commit to the frontier and of every request, as the database and the servers saw them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from gossamer.records import Done, Retry
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gossamer.records import Batch, Claim
+    from gossamer.simweb import Request
+
+CONNECTING_S: Final = 0.1  # what was under way when something was heard is there after so long
+EPSILON_S: Final = 1e-6  # what adding up seconds may lose
+
+
+class Broken(AssertionError):  # noqa: N818 - a verdict
+    """Something that must hold does not."""
+
+
+@dataclass(slots=True)
+class Ticket:
+    """A request that a server has received."""
+
+    process: str
+    site: str
+    url: str
+    request: Request
+    is_page: bool
+
+
+@dataclass(slots=True)
+class Monitor:
+    """The judge at every step."""
+
+    delay_s: float
+    inner_gap_s: float
+    in_flight_limit: int
+    keep_trace: bool = False
+    broken: str = ""  # the first thing that did not hold
+    now_s: float = 0.0
+    lines: list[str] = field(default_factory=list)
+    log: list[Request] = field(default_factory=list)  # requests that have ended
+    fenced: int = 0  # reports of visits that were no longer the reporter's
+    _hash: blake2b = field(default_factory=lambda: blake2b(digest_size=8))
+    _owner: dict[str, tuple[int, int]] = field(default_factory=dict)  # site: worker and epoch
+    _epochs: dict[str, int] = field(default_factory=dict)
+    _workers: dict[int, str] = field(default_factory=dict)  # numbers given out, and to which process
+    _gone: set[int] = field(default_factory=set)
+    _settled: dict[bytes, object] = field(default_factory=dict)
+    _under_way: dict[str, Ticket] = field(default_factory=dict)  # by site
+    _ended_s: dict[str, float] = field(default_factory=dict)  # by site: the end of its last request
+    _in_flight: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by process
+    _excluded: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)  # by process: as heard, and when
+
+    # ------------------------------------------------------------------ the trace
+
+    def note(self, who: str, what: str) -> None:
+        """Add a line to the trace."""
+        line = f"{self.now_s:.6f} {who}: {what}"
+        self._hash.update(line.encode())
+        if self.keep_trace:
+            self.lines.append(line)
+
+    @property
+    def trace_hash(self) -> str:
+        """The same for the same history, and for no other."""
+        return self._hash.hexdigest()
+
+    def fail(self, why: str) -> None:
+        """Say that something that must hold does not; whoever has caused it may not swallow it."""
+        self.broken = self.broken or f"at {self.now_s:.3f} s: {why}"
+        raise Broken(self.broken)
+
+    # ------------------------------------------------------------------ what the frontier has committed
+
+    def joined(self, process: str, worker: int) -> None:
+        """A process has become a worker."""
+        if worker in self._workers:
+            self.fail(f"the number {worker} of {self._workers[worker]} was given to {process}, too")
+        self._workers[worker] = process
+        self.note(process, f"joins as {worker}")
+
+    def claimed(self, worker: int, claims: tuple[Claim, ...]) -> None:
+        """A worker owns sites."""
+        for claim in claims:
+            if (owner := self._owner.get(claim.site)) is not None:
+                self.fail(f"{claim.site} of worker {owner[0]} was claimed by {worker}, too")
+            if claim.epoch <= self._epochs.get(claim.site, 0):
+                self.fail(f"{claim.site} was claimed under epoch {claim.epoch} before")
+            if worker in self._gone:
+                self.fail(f"worker {worker}, which is dead, has claimed {claim.site}")
+            for url in claim.urls:
+                if url.url_hash in self._settled:
+                    self.fail(f"{url.url} is settled and was handed out")
+            self._owner[claim.site] = (worker, claim.epoch)
+            self._epochs[claim.site] = claim.epoch
+
+    def completed(self, worker: int, batch: Batch, durable: set[bytes]) -> None:
+        """A report is committed; `durable` is what the worker has on disk by now."""
+        for visit in batch.visits:
+            mine = self._owner.get(visit.site) == (worker, visit.epoch)
+            self.fenced += not mine
+            for url_hash, outcome in visit.outcomes:
+                if isinstance(outcome, Retry):
+                    continue
+                if isinstance(outcome, Done) and outcome.page and url_hash not in durable:
+                    self.fail(f"a page of {visit.site} was completed before it was on disk")
+                self._settled[url_hash] = outcome
+            if mine and visit.release is not None:
+                del self._owner[visit.site]
+
+    def reconciled(self, worker: int, held: Mapping[str, int]) -> None:
+        """A worker has given back what it owned but did not hold."""
+        for site, (owner, epoch) in list(self._owner.items()):
+            if owner == worker and held.get(site) != epoch:
+                del self._owner[site]
+
+    def recovered(self, worker: int) -> None:
+        """A worker was declared dead."""
+        self._gone.add(worker)
+        for site, (owner, _) in list(self._owner.items()):
+            if owner == worker:
+                del self._owner[site]
+
+    def heard(self, process: str, excluded: frozenset[str], now_s: float) -> None:
+        """A process was told what is excluded."""
+        self.now_s = now_s
+        self._excluded[process] = (self.now_s, excluded)
+
+    @property
+    def owned(self) -> Mapping[str, tuple[int, int]]:
+        """Who owns what."""
+        return self._owner
+
+    # ------------------------------------------------------------------ what the servers see
+
+    def arrived(self, ticket: Ticket, url_hash: bytes) -> None:
+        """A request has reached its server."""
+        site, process = ticket.site, ticket.process
+        self.note(process, f"asks {ticket.url}")
+        if (other := self._under_way.get(site)) is not None:
+            self.fail(f"{process} asks {ticket.url} while {other.process} is asking {other.url}")
+        gap_s = self.now_s - self._ended_s.get(site, -1e9)
+        if gap_s < min(self.inner_gap_s, self.delay_s) - EPSILON_S:
+            self.fail(f"{process} asks {ticket.url} only {gap_s:.3f} s after the request before")
+        owner = self._owner.get(site)
+        if owner is None or self._workers[owner[0]] != process:
+            self.fail(f"{process} asks {ticket.url}, whose site is not its own ({owner})")
+        if ticket.is_page:
+            if url_hash in self._settled:
+                self.fail(f"{process} asks {ticket.url}, which was settled before")
+            heard_s, excluded = self._excluded.get(process, (0.0, frozenset()))
+            if site in excluded and self.now_s > heard_s + CONNECTING_S:
+                self.fail(f"{process} asks {ticket.url}, though it has heard that {site} is excluded")
+            self._in_flight[process] += 1
+            if self._in_flight[process] > self.in_flight_limit:
+                self.fail(f"{process} has {self._in_flight[process]} pages in flight")
+        self._under_way[site] = ticket
+
+    def ended(self, ticket: Ticket, **facts: object) -> None:
+        """A request is over for its server."""
+        if self._under_way.get(ticket.site) is not ticket:
+            return
+        del self._under_way[ticket.site]
+        self.cancelled(ticket)
+        self._ended_s[ticket.site] = self.now_s
+        request = ticket.request._replace(ended=self.now_s, **facts)  # type: ignore[arg-type]
+        self.log.append(request)
+        self.note(ticket.process, f"{request.status} for {ticket.url}")
+
+    def cancelled(self, ticket: Ticket) -> None:
+        """Nobody waits for the answer any more."""
+        self._in_flight[ticket.process] -= ticket.is_page
+        ticket.is_page = False
+
+    def hung_up(self, process: str) -> None:
+        """A process is dead: its connections are cut."""
+        for ticket in [ticket for ticket in self._under_way.values() if ticket.process == process]:
+            self.ended(ticket, status=0, retryable=True, leads_to="", wait_s=0.0)
+
+    @property
+    def settled(self) -> Mapping[bytes, object]:
+        """What is settled, by hash of the URL."""
+        return self._settled

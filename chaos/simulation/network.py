@@ -1,0 +1,186 @@
+"""The simulated network: a fetcher for each process, and servers that answer from the plan of a web.
+
+What a server does takes its time whether or not the crawler is alive, paused or still interested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from chaos.simulation.monitor import Ticket
+from gossamer.records import Failed, Fetched, Reason, RequestKind
+from gossamer.simweb import Request
+from gossamer.simweb.answers import Answer, Answers
+from gossamer.simweb.hosts import split
+from gossamer.urls import hash_url, host_of, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+    from chaos.simulation.loop import Process, Scheduler
+    from chaos.simulation.monitor import Monitor
+    from chaos.simulation.web import Failure, SmallWeb
+
+RETRY_AFTER_S: Final = 3
+HANG_UP_S: Final = 0.15  # at most, until a server notices
+NO_CONNECTION: Final = frozenset(
+    {Reason.NO_SUCH_NAME, Reason.DNS_FAILED, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.TLS_FAILED}
+)
+MAX_SERVER_S: Final = 5.0
+ACCEPTED: Final = (b"text/html", b"text/plain")
+
+
+@dataclass(slots=True)
+class Network:
+    """All servers, and the way to them."""
+
+    web: SmallWeb
+    scheduler: Scheduler
+    monitor: Monitor
+    dice: Random
+    is_down: bool = False  # nobody reaches anybody
+    _asked: Counter[str] | None = None
+    _answers: Answers | None = None
+
+    def __post_init__(self) -> None:
+        self._asked = Counter()
+        self._answers = Answers(self.web.web)
+
+    def failure_of(self, url: str) -> Failure | None:
+        """Return how a request fails, if it does."""
+        if self.is_down:
+            return Reason.DNS_FAILED
+        if (dead := self.web.dead.get(host_of(url))) is not None:
+            return dead
+        assert self._asked is not None
+        planned = self.web.failures.get(url, ())
+        asked = self._asked[url]
+        self._asked[url] += 1
+        return planned[asked] if asked < len(planned) else None
+
+    def answer(self, url: str) -> Answer:
+        """Return what a server says that is well."""
+        assert self._answers is not None
+        scheme, name, target = split(url)
+        answer = self._answers.answer(scheme, name, target)
+        return answer or Answer(404, b"", b"")
+
+    def server_s(self, site: str) -> float:
+        """Return how long a server takes to answer."""
+        slow_s = self.web.slow_s.get(site, 0.0)
+        return min(MAX_SERVER_S, slow_s + self.dice.expovariate(1 / 0.08))
+
+
+class SimulatedFetcher:
+    """Stands in for `Fetcher`: one process's access to the network."""
+
+    def __init__(self, network: Network, process: Process, wall_clock: Callable[[], float]) -> None:
+        self._network = network
+        self._process = process
+        self._wall_clock = wall_clock
+
+    async def fetch(
+        self, url: str, *, kind: RequestKind = RequestKind.PAGE, before_send: Callable[[], bool] | None = None
+    ) -> Fetched | Failed:
+        """Make one request."""
+        network, loop = self._network, self._process
+        began_s, started_at = loop.time(), self._wall_clock()
+
+        def failed(reason: Reason) -> Failed:
+            return Failed(
+                url=url, reason=reason, address="192.0.2.1", started_at=started_at, duration_s=loop.time() - began_s
+            )
+
+        await asyncio.sleep(network.dice.uniform(0.001, 0.06))
+        failure = network.failure_of(url)
+        if isinstance(failure, Reason) and failure in NO_CONNECTION:
+            await asyncio.sleep(network.dice.uniform(0, 1.0))
+            network.monitor.now_s = loop.time()
+            network.monitor.note(loop.name, f"{failure} for {url}")
+            return failed(failure)
+        if before_send is not None and not before_send():
+            return failed(Reason.CANCELLED)
+        exchange = _Exchange(network, self._process, url, kind, failure)
+        await exchange.wait()
+        if isinstance(failure, Reason):
+            return failed(failure)
+        answer = exchange.answer
+        is_page = kind is RequestKind.PAGE and 200 <= answer.status < 300
+        return Fetched(
+            url=url,
+            status=answer.status,
+            head=b"HTTP/1.1 %d Said\r\n%s\r\n" % (answer.status, answer.head),
+            body=answer.body,
+            type_refused=is_page and not any(accepted in answer.head for accepted in ACCEPTED),
+            address="192.0.2.1",
+            request_head=b"GET / HTTP/1.1\r\n\r\n",
+            started_at=started_at,
+            duration_s=loop.time() - began_s,
+        )
+
+
+class _Exchange:
+    """One request, as its server sees it, and the process that waits for the answer."""
+
+    def __init__(
+        self, network: Network, process: Process, url: str, kind: RequestKind, failure: Failure | None
+    ) -> None:
+        self._network = network
+        self._process = process
+        self._done = process.create_future()
+        self.answer = _refusal(failure) if isinstance(failure, int) else network.answer(url)
+        site = site_of(url)
+        scheme, name, target = split(url)
+        kind_name = "robots" if kind is RequestKind.ROBOTS else "page"
+        now_s = network.scheduler.now_s
+        request = Request(now_s, now_s, kind_name, "GET", scheme, name, target, 0, 0, "", 0.0, True, "", url)
+        is_page = kind is RequestKind.PAGE
+        self._ticket = Ticket(process=process.name, site=site, url=url, request=request, is_page=is_page)
+        self._facts: dict[str, Any] = {"status": 0, "retryable": True}
+        if not isinstance(failure, Reason):
+            answer = self.answer
+            self._facts = {
+                "status": answer.status, "retryable": answer.retryable, "leads_to": answer.leads_to,
+                "wait_s": answer.wait_s,
+            }  # fmt: skip
+        network.monitor.now_s = now_s
+        network.monitor.arrived(self._ticket, hash_url(url))
+        network.scheduler.after(network.server_s(site), self._end)
+
+    async def wait(self) -> None:
+        """Wait for the answer; one who is cancelled hangs up, which the server notices a little later."""
+        try:
+            await self._done
+        except asyncio.CancelledError:
+            self._network.monitor.cancelled(self._ticket)
+            late_s = self._network.dice.uniform(0, HANG_UP_S)
+            self._network.scheduler.after(late_s, self._hang_up)
+            raise
+
+    def _hang_up(self) -> None:
+        self._facts = {"status": 0, "retryable": True}
+        self._end()
+
+    def _end(self) -> None:
+        self._network.monitor.now_s = self._network.scheduler.now_s
+        self._network.monitor.ended(self._ticket, **self._facts)
+        late_s = self._network.dice.uniform(0, 0.04)  # on its way back
+        self._process.call_later(late_s, _wake, self._done)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _refusal(status: int) -> Answer:
+    head = b"Content-Type: text/plain\r\n"
+    wait_s = 0.0
+    if status in (429, 503):
+        wait_s = float(RETRY_AFTER_S)
+        head += b"Retry-After: %d\r\n" % RETRY_AFTER_S
+    return Answer(status, head, b"Not now.\n", wait_s=wait_s, retryable=True)

@@ -1,0 +1,194 @@
+"""One seed, from its web to its verdict; and many of them."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+from chaos.simulation.faults import draw_terms
+from chaos.simulation.inflicting import plan
+from chaos.simulation.loop import Scheduler
+from chaos.simulation.monitor import Broken, Monitor
+from chaos.simulation.network import MAX_SERVER_S, Network
+from chaos.simulation.supervisor import Supervisor
+from chaos.simulation.web import draw_web
+from chaos.simulation.world import World
+from gossamer import simweb
+from gossamer.store.checking import check
+from gossamer.store.reading import pages
+from gossamer.store.repair import repair
+from gossamer.urls import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from chaos.simulation.faults import Terms
+    from chaos.simulation.web import SmallWeb
+    from gossamer.frontier.sqlite import SqliteFrontier
+
+MAX_TIME_S: Final = 3_000.0
+MAX_STEPS: Final = 1_000_000
+UNHEARD_S: Final = 1.0  # what was said so long before a kill may not have been written down
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a seed ended."""
+
+    seed: int
+    broken: str  # what must hold and did not; empty if all did
+    trace_hash: str
+    trace: tuple[str, ...]  # empty unless asked for
+    terms: Terms
+    time_s: float  # simulated
+    steps: int
+    requests: int
+    pages: int
+    deaths: int
+    fenced: int
+
+
+def simulate(seed: int, *, keep_trace: bool = False) -> Result:
+    """Run the crawl of a seed to its end, or to the first thing that is wrong."""
+    terms = draw_terms(Random(f"{seed} terms"))
+    web = draw_web(
+        Random(f"{seed} web"), delay_s=terms.delay_s, sites=terms.sites, max_pages=terms.max_pages,
+        fails=not terms.is_outage,
+    )  # fmt: skip
+    scheduler = Scheduler(Random(f"{seed} schedule"))
+    monitor = Monitor(
+        delay_s=terms.delay_s, inner_gap_s=terms.step_gap_s, in_flight_limit=terms.in_flight, keep_trace=keep_trace
+    )
+    network = Network(web=web, scheduler=scheduler, monitor=monitor, dice=Random(f"{seed} network"))
+    folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_memory()))
+    world = World(
+        terms=terms, web=web, folder=folder, monitor=monitor, scheduler=scheduler, network=network,
+        dice=Random(f"{seed} world"),
+    )  # fmt: skip
+    supervisor = Supervisor(world)
+    steps, broken, stored = 0, "", 0
+    try:
+        with _bugs_in_the_log() as bugs:
+            steps = _run(world, supervisor, bugs)
+            stored = _look_at_the_end(world, supervisor.frontier)
+    except Exception as error:
+        broken = str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
+        if not isinstance(error, Broken) and keep_trace:
+            raise
+    finally:
+        supervisor.close()
+        shutil.rmtree(folder)
+    return Result(
+        seed=seed,
+        broken=broken,
+        trace_hash=monitor.trace_hash,
+        trace=tuple(monitor.lines),
+        terms=terms,
+        time_s=scheduler.now_s,
+        steps=steps,
+        requests=len(monitor.log),
+        pages=stored,
+        deaths=supervisor.deaths,
+        fenced=monitor.fenced,
+    )
+
+
+def _run(world: World, supervisor: Supervisor, bugs: list[str]) -> int:
+    """Take steps until the crawl is over; return how many it took."""
+    scheduler, monitor = world.scheduler, world.monitor
+    supervisor.start()
+    plan(world, supervisor)
+    steps = 0
+    while not supervisor.over:
+        steps += 1
+        if not scheduler.step():
+            monitor.fail("nothing will ever happen again, and the crawl is not over")
+        if monitor.broken or bugs or scheduler.errors:
+            raise Broken(monitor.broken or (bugs or [repr(scheduler.errors[0])])[0])
+        if scheduler.doomed:
+            supervisor.kill_doomed()
+        if scheduler.now_s > MAX_TIME_S or steps > MAX_STEPS:
+            monitor.fail(f"the crawl does not end: {supervisor.frontier.stats()}")
+    return steps
+
+
+def _look_at_the_end(world: World, frontier: SqliteFrontier) -> int:
+    """Check that nothing is lost and nobody was treated badly; return how many pages are stored."""
+    monitor, web = world.monitor, world.web
+    repair(world.folder)  # as the next start would
+    if contradictions := frontier.audit():
+        monitor.fail(f"the frontier contradicts itself: {contradictions}")
+    if monitor.owned:
+        monitor.fail(f"sites that nobody gave back: {monitor.owned}")
+    found = {url_hash: reason for _, url_hash, reason in frontier.settled()}
+    stored = {row.url_hash: row.url for row in pages(world.folder)}
+    _compare(monitor, web, found, stored)
+    if world.terms.checks_files and (problems := check(world.folder).problems):
+        monitor.fail(f"the store is damaged: {problems}")
+    _judge_manners(world)
+    return len(stored)
+
+
+def _compare(monitor: Monitor, web: SmallWeb, found: Mapping[bytes, object], stored: Mapping[bytes, str]) -> None:
+    for url_hash, (url, outcome) in web.outcomes.items():
+        if url_hash not in found:
+            monitor.fail(f"{url} was lost")
+        wanted = None if isinstance(outcome, bool) else outcome
+        if found[url_hash] != wanted:
+            monitor.fail(f"{url} ended as {found[url_hash]} instead of {wanted}")
+        if outcome is True and url_hash not in stored:
+            monitor.fail(f"{url} is done and not stored")
+    if len(found) != len(web.outcomes):
+        monitor.fail(f"{len(found) - len(web.outcomes)} URLs were settled that nobody knows")
+
+
+def _judge_manners(world: World) -> None:
+    """Have the log judged by simweb's judge: what was missed, and every gap by the turn that it is in."""
+    terms, web = world.terms, world.web
+    alive = {url: depth for url, depth in web.expected.depths.items() if host_of(url) not in web.dead}
+    # What a site asked for is written down as soon as that is possible.
+    unheard_s = UNHEARD_S + max((event.length_s for event in terms.events), default=0.0) + MAX_SERVER_S
+    verdict = simweb.judge(
+        world.monitor.log,
+        delay_s=terms.delay_s,
+        expected=replace(web.expected, depths=alive),
+        tries=100,
+        inner_gap_s=terms.step_gap_s,
+        allowed_repeats=0 if not terms.events else 10_000,
+        slack_s=1e-6,
+        kills=world.kills_s,
+        unheard_s=unheard_s,
+    )
+    if not verdict.ok:
+        world.monitor.fail(verdict.summary())
+
+
+def _memory() -> str | None:
+    """Return a folder in memory, where there is one: what is simulated need not survive the machine."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+@contextmanager
+def _bugs_in_the_log() -> Iterator[list[str]]:
+    """Keep the product's log out of sight; what it reports as its own bugs is collected."""
+    bugs: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.levelno >= logging.ERROR:
+                bugs.append(logging.Formatter().format(record))
+
+    logger, handler = logging.getLogger("gossamer"), Collector()
+    logger.addHandler(handler)
+    propagated, logger.propagate = logger.propagate, False
+    try:
+        yield bugs
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagated

@@ -1,0 +1,275 @@
+"""Where the simulation holds the real parts: the frontier and the store pass through here, the page process is inline.
+
+A seam lets time pass before and after an operation, in which the loop goes on and the process may be killed; makes it
+fail as a database or a disk fails; and tells the monitor what was committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeVar
+
+from chaos.simulation.web import AGENT
+from gossamer.frontier import FrontierError
+from gossamer.page_process.frames import page_reply, result_of
+from gossamer.parse.page import read_page
+from gossamer.parse.text import text_finder
+from gossamer.records import Claimed, Orders, ParseFailed
+from gossamer.store.warc import encode_exchange
+from gossamer.worker import Figures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from random import Random
+
+    from chaos.simulation.loop import Process
+    from chaos.simulation.monitor import Monitor
+    from gossamer.frontier.sqlite import SqliteFrontier
+    from gossamer.records import (
+        Batch,
+        Completion,
+        Fetched,
+        Gone,
+        LinkRow,
+        PageRow,
+        ParsedPage,
+        RequestRow,
+        UrlState,
+    )
+    from gossamer.store.store import Store
+
+T = TypeVar("T")
+
+MAX_OPERATION_S: Final = 0.02
+_FIND_TEXT: Final = text_finder("fast", markdown=False)
+
+
+@dataclass(slots=True)
+class Trouble:
+    """How database and disk are now; shared by all processes."""
+
+    database: float = 0.0  # share of operations that fail
+    disk: bool = False  # nothing can be written
+
+
+class WatchedFrontier:
+    """The frontier as one worker sees it, from its thread."""
+
+    def __init__(
+        self,
+        frontier: SqliteFrontier,
+        *,
+        process: Process,
+        monitor: Monitor,
+        trouble: Trouble,
+        dice: Random,
+        durable: set[bytes],
+        lease_s: float | None,
+        now: Callable[[], float],
+    ) -> None:
+        self.lease_s = lease_s
+        self.worker = 0
+        self._frontier = frontier
+        self._process = process
+        self._monitor = monitor
+        self._trouble = trouble
+        self._dice = dice
+        self._durable = durable
+        self._now = now
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._frontier.__exit__()
+
+    def enter(self, label: str) -> int:
+        """Become a worker at the start of the process, where there is no thread yet."""
+        worker = self._frontier.join(label)
+        self._joined(worker)
+        return worker
+
+    def join(self, label: str) -> int:
+        """Become another worker."""
+        return self._operate("join", lambda: self._frontier.join(label), self._joined)
+
+    def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
+        """Show that this worker lives."""
+        orders = self._operate("heartbeat", lambda: self._frontier.heartbeat(figures, exclusions_version))
+        if isinstance(orders, Orders) and orders.excluded is not None:
+            loop, name, excluded = self._process, self._process.name, orders.excluded
+            # The loop hears it after this; of a paused one, what is due comes before what it hears.
+            tell = partial(self._monitor.heard, name, excluded)
+            loop.call_later(0.05, lambda: loop.call_later(0.05, lambda: tell(loop.time())))
+        return orders
+
+    def claim(self, sites: int) -> Claimed | Gone:
+        """Own due sites."""
+        return self._operate("claim", lambda: self._frontier.claim(sites), self._claimed)
+
+    def complete(self, batch: Batch) -> Completion:
+        """Record what happened."""
+
+        def tell(_: Completion) -> None:
+            self._monitor.completed(self.worker, batch, self._durable)
+            visits = " ".join(f"{visit.site}/{visit.epoch}" for visit in batch.visits)
+            self._monitor.note(self._process.name, f"completes {visits}")
+
+        return self._operate("complete", lambda: self._frontier.complete(batch), tell)
+
+    def reconcile(self, held: Mapping[str, int]) -> tuple[str, ...]:
+        """Give back what is not held."""
+
+        def tell(lost: tuple[str, ...]) -> None:
+            self._monitor.reconciled(self.worker, held)
+            self._monitor.note(self._process.name, f"reconciles, and has lost {lost}")
+
+        return self._operate("reconcile", lambda: self._frontier.reconcile(held), tell)
+
+    def known(self, site: str, url_hash: bytes) -> bool:
+        """Tell whether a URL was accepted."""
+        return self._operate("known", lambda: self._frontier.known(site, url_hash))
+
+    def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
+        """Return where a URL stands."""
+        return self._operate("find_url", lambda: self._frontier.find_url(site, url_hash))
+
+    def _joined(self, worker: int) -> None:
+        self.worker = worker
+        self._monitor.joined(self._process.name, worker)
+
+    def _claimed(self, answer: Claimed | Gone) -> None:
+        if isinstance(answer, Claimed) and answer.claims:
+            self._monitor.claimed(self.worker, answer.claims)
+            sites = " ".join(f"{claim.site}/{claim.epoch}" for claim in answer.claims)
+            self._monitor.note(self._process.name, f"claims {sites}")
+
+    def _operate(self, name: str, operate: Callable[[], T], tell: Callable[[T], None] | None = None) -> T:
+        """Do something to the database, or fail: before it, in the middle of it, or when all is committed."""
+        dice = self._dice
+        self._process.in_thread_for(dice.uniform(0, MAX_OPERATION_S))
+        way = dice.choice(("before", "within", "after")) if dice.random() < self._trouble.database else ""
+        self._monitor.now_s = self._now()
+        if way == "before":
+            self._fail(name, way)
+        connection = self._frontier._database.connection  # noqa: SLF001 - it has to fail where nobody else can reach
+        if way == "within":
+            connection.set_progress_handler(_interruption(dice.randint(1, 60)), 10)
+        try:
+            result = operate()
+        except FrontierError:
+            self._monitor.note(self._process.name, f"{name} was interrupted")
+            raise
+        finally:
+            if way == "within":
+                connection.set_progress_handler(None, 0)
+        if tell is not None:
+            tell(result)
+        self._process.in_thread_for(dice.uniform(0, MAX_OPERATION_S))
+        if way == "after":
+            self._fail(name, way)
+        return result
+
+    def _fail(self, name: str, way: str) -> NoReturn:
+        self._monitor.note(self._process.name, f"{name} fails {way}")
+        raise FrontierError(f"{name} failed, as planned")
+
+
+def _interruption(checks: int) -> Callable[[], bool]:
+    """Return a function that SQLite asks every few instructions whether to go on: once, it is told to stop."""
+    left = checks
+
+    def interrupts() -> bool:
+        nonlocal left
+        left -= 1
+        return left == 0
+
+    return interrupts
+
+
+class WatchedStore:
+    """A worker's store; knows what is surely on disk."""
+
+    def __init__(self, store: Store, *, process: Process, trouble: Trouble, dice: Random, durable: set[bytes]) -> None:
+        self._store = store
+        self._process = process
+        self._trouble = trouble
+        self._dice = dice
+        self._kept: list[bytes] = []
+        self._durable = durable
+
+    @property
+    def archives(self) -> bool:
+        """Whether archive records are kept."""
+        return self._store.archives
+
+    def keep_page(self, row: PageRow, archive: bytes, response_offset: int, *, answer: Fetched) -> PageRow:
+        """Take note of a page."""
+        self._kept.append(row.url_hash)
+        return self._store.keep_page(row, archive, response_offset, answer=answer)
+
+    def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
+        """Take note of an answer."""
+        return self._store.keep_answer(row, archive, response_offset)
+
+    def keep_links(self, rows: list[LinkRow]) -> None:
+        """Take note of links."""
+        self._store.keep_links(rows)
+
+    def keep_request(self, row: RequestRow) -> None:
+        """Take note of a request."""
+        self._store.keep_request(row)
+
+    def sync(self) -> None:
+        """Bring everything to the disk."""
+        self._write(self._store.sync)
+
+    def close(self) -> None:
+        """Finish the files."""
+        self._write(self._store.close)
+
+    def drop(self) -> None:
+        """Let go of the files of a process that is dead, as its system does."""
+        self._store._segments.close()  # noqa: SLF001 - closing the store in good order would finish them
+        for journal in self._store._journals:  # noqa: SLF001
+            journal.close()
+
+    def _write(self, write: Callable[[], None]) -> None:
+        self._process.in_thread_for(self._dice.uniform(0, MAX_OPERATION_S))
+        if self._trouble.disk:
+            raise OSError(28, "No space left, as planned")
+        kept, self._kept = self._kept, []
+        write()
+        self._durable.update(kept)
+        self._process.in_thread_for(self._dice.uniform(0, MAX_OPERATION_S))
+
+
+class InlinePages:
+    """Stands in for the page process: the same reading, in this process, after a while."""
+
+    def __init__(self, dice: Random) -> None:
+        self._dice = dice
+
+    async def read(self, fetched: Fetched, *, archive: bool) -> ParsedPage | ParseFailed:
+        """Read a page."""
+        await asyncio.sleep(self._dice.uniform(0, 0.03))
+        content = read_page(fetched, agent=AGENT, max_bytes=1_000_000, find_text=_FIND_TEXT, anchors=False)
+        if isinstance(content, ParseFailed):
+            return content
+        if content.noindex:
+            content, archive = content._replace(title="", text="", simhash=0, anchors=[]), False
+        return result_of(page_reply(content, encode_exchange(fetched) if archive else None))
+
+
+class QuietFigures(Figures):
+    """Figures that measure nothing of the machine, which is not the simulated one."""
+
+    async def watch_loop(self) -> None:
+        """Wait until cancelled."""
+        await asyncio.get_running_loop().create_future()
+
+    def snapshot(self) -> dict[str, float]:
+        """Return no figures."""
+        return {}

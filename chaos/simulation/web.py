@@ -1,0 +1,182 @@
+"""A small web drawn from a seed, and what has to become of every URL of it, whatever happens to the crawl. Pure.
+
+Pages are planted in a `simweb.Web`, whose `expected` says what a perfect crawler asks for. What fails does so a given
+number of times and never again, or always: so that the end does not depend on when something was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+from gossamer.records import Reason, Scope
+from gossamer.simweb import Expected, Planted, PlantedRobots, Web, expected, plain_web
+from gossamer.urls import host_of, identify
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from random import Random
+
+    from gossamer.urls import Url
+
+AGENT: Final = "Gossamer"
+MAX_FAILURES: Final = 2  # of a page that is there after all; and one of its robots.txt, which may count as its own
+HTML: Final = (("Content-Type", "text/html; charset=utf-8"),)
+IMAGE: Final = (("Content-Type", "image/png"),)
+# How a request may fail: a status, or no answer at all.
+PASSING: Final = (503, 429, 500, Reason.TIMEOUT, Reason.CONNECTION_LOST, Reason.CONNECT_TIMEOUT, Reason.DNS_FAILED)
+LASTING: Final = (*(Reason.NO_SUCH_NAME, Reason.TLS_FAILED) * 3, Reason.CONNECT_REFUSED)
+
+Failure = int | Reason
+Outcome = Reason | bool  # why it was given up; else whether it is a page that is kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallWeb:
+    """A web, how it fails, and how a crawl of it has to end."""
+
+    web: Web
+    seeds: tuple[Url, ...]
+    scope: Scope
+    sites: tuple[str, ...]
+    failures: Mapping[str, tuple[Failure, ...]]  # by URL: how the first requests for it fail
+    dead: Mapping[str, Reason]  # hosts that never answer
+    slow_s: Mapping[str, float]  # sites, and how long they take
+    expected: Expected
+    outcomes: Mapping[bytes, tuple[str, Outcome]]  # by hash: every URL that is accepted, and its end
+
+
+class _Draft:
+    def __init__(self, dice: Random, delay_s: float) -> None:
+        self.dice = dice
+        self.delay_s = delay_s
+        self.pages: list[Planted] = []
+        self.robots: list[PlantedRobots] = []
+        self.failures: dict[str, tuple[Failure, ...]] = {}
+        self.dead: dict[str, Reason] = {}
+        self.slow_s: dict[str, float] = {}
+
+
+def draw_web(dice: Random, *, delay_s: float, sites: int, max_pages: int, fails: bool = True) -> SmallWeb:
+    """Draw a web; unless it `fails`, all that is there answers at the first try."""
+    draft = _Draft(dice, delay_s)
+    names = [f"s{number}.test" for number in range(sites)]
+    hosts = {name: [name, *([f"www.{name}"] if dice.random() < 0.35 else [])] for name in names}
+    urls: dict[str, list[str]] = {}  # of pages to link to, by site; its front page first
+    for name in names:
+        paths = ["/", *(f"/{_folder(dice)}p{number}" for number in range(1, dice.randint(1, max_pages)))]
+        urls[name] = [f"http://{hosts[name][0]}/"]
+        urls[name] += [f"http://{dice.choice(hosts[name])}{path}" for path in paths[1:]]
+    for name in names:
+        _draw_site(draft, name, hosts[name], urls)
+    spec = plain_web(sites=1, pages=1, planted=tuple(draft.pages), planted_robots=tuple(draft.robots))
+    web = Web(spec, port=80)
+    scope = dice.choice([Scope.WEB, Scope.SITE])
+    # Where links beyond the scope are dropped, no seed may widen it later: so all front pages are seeds then.
+    seeded = names if scope is Scope.SITE else names[: dice.randint(1 + sites // 2, sites)]
+    seeds = tuple(identify(urls[name][0]) for name in seeded)
+    found = expected(web, [seed.url for seed in seeds], scope=scope.value, token=AGENT)
+    return SmallWeb(
+        web=web,
+        seeds=seeds,
+        scope=scope,
+        sites=tuple(names),
+        failures=draft.failures if fails else {},
+        dead=draft.dead,
+        slow_s=draft.slow_s,
+        expected=found,
+        outcomes={
+            identify(url).url_hash: (url, _outcome(web, url, draft.dead, found))
+            for url in (*found.depths, *found.disallowed)
+        },
+    )
+
+
+def _folder(dice: Random) -> str:
+    return "private/" if dice.random() < 0.1 else ""
+
+
+def _draw_site(draft: _Draft, name: str, hosts: list[str], urls: dict[str, list[str]]) -> None:
+    dice = draft.dice
+    for host in hosts:
+        _draw_host(draft, host, is_main=host == name)
+    if dice.random() < 0.15:
+        draft.slow_s[name] = dice.uniform(0.5, 4.0)
+    own = urls[name]
+    abroad = [url for site, theirs in urls.items() if site != name for url in theirs[:2]]
+    for number, url in enumerate(own):
+        # Each page is linked from the front page, so that all can be reached; the rest is chance.
+        links = own[1:] if number == 0 else dice.sample(own, min(len(own), dice.randint(0, 2)))
+        links = [*links, *dice.sample(abroad, min(len(abroad), dice.randint(0, 3)))]
+        page = _draw_page(draft, url, links, own, abroad, is_front=number == 0)
+        if host_of(url) in draft.dead:
+            continue  # what nobody can read leads nowhere
+        draft.pages.append(page)
+        if dice.random() < 0.15:
+            draft.failures[url] = tuple(dice.choice(PASSING) for _ in range(dice.randint(1, MAX_FAILURES)))
+
+
+def _draw_host(draft: _Draft, host: str, *, is_main: bool) -> None:
+    dice = draft.dice
+    fate = dice.random()
+    crawl_delay_s = round(draft.delay_s * dice.uniform(1.2, 2.5), 1) if dice.random() < 0.2 else None
+    rules = ((False, "/private/"),)
+    if fate < 0.35:
+        draft.robots.append(PlantedRobots(host=host, status=404))
+    elif fate < 0.92 or is_main:
+        draft.robots.append(PlantedRobots(host=host, rules=rules, crawl_delay_s=crawl_delay_s))
+        if dice.random() < 0.12:
+            draft.failures[f"http://{host}/robots.txt"] = (dice.choice(PASSING),)
+    elif fate < 0.96:
+        draft.robots.append(PlantedRobots(host=host, status=503))
+    else:
+        draft.robots.append(PlantedRobots(host=host, status=404))
+        draft.dead[f"http://{host}"] = dice.choice(LASTING)
+
+
+def _draw_page(
+    draft: _Draft, url: str, links: list[str], own: list[str], abroad: list[str], *, is_front: bool
+) -> Planted:
+    dice = draft.dice
+    scheme_host, _, path = url.partition(".test")
+    host = f"{scheme_host.removeprefix('http://')}.test"
+    place = {"host": host, "path": path}
+    kind = 1.0 if is_front else dice.random()
+    if kind < 0.12:
+        to = dice.choice(own)
+        return Planted(**place, status=dice.choice([301, 302]), headers=(("Location", to),), leads_to=to)  # type: ignore[arg-type]
+    if kind < 0.16 and abroad:
+        to = dice.choice(abroad)
+        return Planted(**place, status=301, headers=(("Location", to),), leads_to=to)  # type: ignore[arg-type]
+    if kind < 0.2:
+        to = dice.choice([other for other in own if other != url])
+        body = f'<meta http-equiv="refresh" content="0; url={escape(to)}">'.encode()
+        return Planted(**place, body=body, leads_to=to)  # type: ignore[arg-type]
+    if kind < 0.26:
+        return Planted(**place, status=dice.choice([404, 410, 500, 503]), body=b"no")  # type: ignore[arg-type]
+    if kind < 0.3:
+        return Planted(**place, headers=IMAGE, body=b"\x89PNG")  # type: ignore[arg-type]
+    head = '<meta name="robots" content="noindex">' if 0.3 <= kind < 0.34 else ""
+    anchors = "".join(f'<a href="{escape(link)}">{number}</a> ' for number, link in enumerate(links))
+    body = f"<!DOCTYPE html><title>{path}</title>{head}<p>The page {escape(url)} says so.</p>{anchors}".encode()
+    return Planted(**place, headers=HTML, body=body, links=tuple(links))  # type: ignore[arg-type]
+
+
+def _outcome(web: Web, url: str, dead: Mapping[str, Reason], found: Expected) -> Outcome:
+    """Return how a URL has to end."""
+    host = host_of(url)
+    if host in dead:
+        return dead[host]
+    page = web.find(url)
+    assert page is not None, url
+    if url in found.disallowed:
+        status = web.robots(host.partition("://")[2]).status
+        return Reason.ROBOTS_UNREACHABLE if status >= 500 else Reason.ROBOTS_DISALLOWED
+    if page.leads_to is not None:
+        return False
+    if page.status != 200:
+        return Reason.HTTP_ERROR
+    if page.planted is not None and page.planted.headers == IMAGE:
+        return Reason.TYPE_REFUSED
+    return page.planted is not None and b'"noindex"' not in page.planted.body

@@ -1,0 +1,63 @@
+"""What all processes of a simulated machine share: its clocks, its disk, its network, and who watches them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from chaos.simulation.seams import Trouble
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from random import Random
+
+    from chaos.simulation.faults import Terms
+    from chaos.simulation.loop import Scheduler
+    from chaos.simulation.monitor import Monitor
+    from chaos.simulation.network import Network
+    from chaos.simulation.web import SmallWeb
+
+EPOCH_AT: Final = 1_750_000_000.0  # the wall clock at the beginning
+UPTIME_S: Final = 5_000.0
+
+
+@dataclass(slots=True, kw_only=True)
+class World:
+    """A machine."""
+
+    terms: Terms
+    web: SmallWeb
+    folder: Path
+    monitor: Monitor
+    scheduler: Scheduler
+    network: Network
+    dice: Random
+    trouble: Trouble = field(default_factory=Trouble)
+    kills_s: list[float] = field(default_factory=list)  # when what a site had asked for may have been forgotten
+    booted_s: float = -UPTIME_S  # when it was started
+    jump_s: float = 0.0  # of the wall clock
+
+    def clock(self) -> float:
+        """Return the seconds since the machine was started."""
+        return self.scheduler.now_s - self.booted_s
+
+    def wall_clock(self) -> float:
+        """Return what the machine believes the time is."""
+        return EPOCH_AT + self.scheduler.now_s + self.jump_s
+
+    def file_clock(self) -> float:
+        """Return a time for the names of files, which no jump disturbs."""
+        return EPOCH_AT + self.scheduler.now_s
+
+    def now(self) -> float:
+        """Return the simulated time, which nobody in the simulation knows."""
+        return self.scheduler.now_s
+
+    def note(self, what: str) -> None:
+        """Add to the trace what happens to the machine, or its supervisor does."""
+        self.monitor.now_s = self.scheduler.now_s
+        self.monitor.note("supervisor", what)
+
+    def forgets(self) -> None:
+        """Note that what a site has asked for in its last words may be forgotten."""
+        self.kills_s.append(self.scheduler.now_s)
