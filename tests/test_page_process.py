@@ -28,7 +28,7 @@ from gossamer.page_process.settings import PageSettings
 from gossamer.parse.page import Content, read_page
 from gossamer.parse.simhash import simhash
 from gossamer.parse.text import MAX_SLOW_CHARS
-from gossamer.records import Anchor, Fetched, ParsedPage, ParseFailed, Reason, RequestKind, Truncation
+from gossamer.records import Anchor, Fetched, ParsedPage, ParsedSitemap, ParseFailed, Reason, RequestKind, Truncation
 from tests.parse.pages import answer
 
 if TYPE_CHECKING:
@@ -585,3 +585,40 @@ def test_the_process_dies_with_its_worker(state: str) -> None:
         while is_alive(pid):
             assert time.monotonic() < give_up_s
             time.sleep(0.002)
+
+
+# ---------------------------------------------------------------------- sitemaps
+
+
+@on_a_loop
+async def test_a_sitemap_is_read_with_its_archive_record() -> None:
+    listed = (
+        "<urlset><url><loc>/late</loc><priority>0.1</priority></url><url><loc>/a</loc></url><url><loc/></url></urlset>"
+    )
+    fetched = answer(listed, "application/xml", url="https://example.org/sitemap.xml")
+    async with PageProcess(SETTINGS, agent="Gossamer") as process:
+        found = await process.read_sitemap(fetched, archive=True)
+        bare = await process.read_sitemap(fetched, archive=False)
+        page = await process.read(answer("<title>A page</title>"), archive=False)
+    assert isinstance(found, ParsedSitemap)
+    assert (found.format, found.refused, found.cut) == ("urlset", 1, "")
+    assert [*zip(found.urls, found.ranks, strict=True)] == [
+        ("https://example.org/a", 0),
+        ("https://example.org/late", 8),
+    ]
+    assert gzip.decompress(found.archive[found.response_offset :]).endswith(listed.encode() + b"\r\n\r\n")
+    assert isinstance(bare, ParsedSitemap)
+    assert bare.archive == b""
+    assert isinstance(page, ParsedPage)
+
+
+@on_a_loop
+async def test_what_is_no_sitemap_or_takes_too_long_costs_only_itself() -> None:
+    endless = answer("<urlset>" + "<url><loc>/%C3%A4</loc></url>" * 50_000, "text/xml")
+    async with PageProcess(PageSettings(parse_deadline_s=0.01), agent="Gossamer") as process:
+        refused = await process.read_sitemap(answer("<html>no", "text/html"), archive=False)
+        late = await process.read_sitemap(endless, archive=False)
+        after = await process.read_sitemap(answer("https://example.org/", "text/plain"), archive=False)
+    assert refused == ParseFailed(reason=Reason.BAD_SITEMAP, detail="an HTML page")
+    assert late == ParseFailed(reason=Reason.PARSE_DEADLINE, detail="took more than 0.1 s of processor time")
+    assert isinstance(after, ParsedSitemap)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import time
 from typing import TYPE_CHECKING
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer import simweb
-from gossamer.records import RequestKind
-from gossamer.simweb import WebSpec, plain_web
+from gossamer.cli import run
+from gossamer.crawl.engines import open_existing
+from gossamer.records import Reason, RequestKind
+from gossamer.simweb import Planted, PlantedRobots, WebSpec, plain_web
 from gossamer.store.reading import last_pages, requests
 from tests.end_to_end.crawls import Crawl
 
@@ -32,7 +35,7 @@ def judge(crawl: Crawl, *, kills: tuple[float, ...] = (), **terms: object) -> Ve
     expected = simweb.expected(crawl.server.web, crawl.seeds, token="Gossamer", sitemaps=True, **terms)  # type: ignore[arg-type]
     return simweb.judge(
         crawl.server.log(),
-        delay_s=DELAY_S,
+        delay_s=crawl.delay_s,
         expected=expected,
         allowed_repeats=len(kills) * len(crawl.seeds) * 3,
         kills=kills,
@@ -72,6 +75,7 @@ def test_a_crawl_with_sitemaps_visits_the_exact_set(tmp_path: Path, frontier: st
             *("urls.txt", "for-sub.xml"),
         }
         assert not sitemaps & {row.url for row in last_pages(crawl.folder)}
+        assert run(["verify", "--data-dir", str(crawl.folder)]) == 0
 
 
 @ON_DISK
@@ -82,3 +86,87 @@ def test_without_the_flag_nobody_asks_for_a_sitemap(tmp_path: Path, frontier: st
         crawl.finish()
         verdict = crawl.judge()
         assert verdict.ok, verdict.summary()
+
+
+XML = (("Content-Type", "application/xml"),)
+ODD = (
+    # By convention, and a page for everything: nobody promised a sitemap.
+    Planted(host="soft.test"),
+    Planted(host="soft.test", path="/sitemap.xml", body=b"<html>Not found, with status 200"),
+    # Named, and no sitemap; named, and disallowed; named, and there at the second try.
+    Planted(host="bad.test"),
+    Planted(host="bad.test", path="/map", body=b"<html>A page about maps"),
+    Planted(host="bad.test", path="/busy.xml", status=503, headers=XML),
+    # Entities, and a bomb that also lists a page.
+    Planted(host="evil.test"),
+    Planted(host="evil.test", path="/laughs.xml", headers=XML, body=b"<!DOCTYPE x [<!ENTITY l 'ha'>]><urlset>&l;"),
+    Planted(
+        host="evil.test", path="/bomb.xml.gz", headers=(("Content-Type", "application/gzip"),),
+        body=gzip.compress(b"<urlset><url><loc>/found</loc></url>" + bytes(60_000_000), 1),
+        links=("http://evil.test:{port}/found",),
+    ),
+    Planted(host="evil.test", path="/found"),
+    # What it lists is as deep as a link of the front page, and no deeper is gone.
+    Planted(host="deep.test"),
+    Planted(
+        host="deep.test", path="/sitemap.xml", headers=XML,
+        body=b"<urlset><url><loc>/one</loc></url></urlset>", links=("http://deep.test:{port}/one",),
+    ),
+    Planted(host="deep.test", path="/one", body=b"<a href=/two>two</a>", links=("http://deep.test:{port}/two",)),
+)  # fmt: skip
+ODD_ROBOTS = (
+    PlantedRobots(
+        host="bad.test",
+        rules=((False, "/private"),),
+        sitemaps=(
+            "http://bad.test:{port}/map",
+            "http://bad.test:{port}/private.xml",
+            "http://bad.test:{port}/busy.xml",
+        ),
+    ),
+    PlantedRobots(
+        host="evil.test", sitemaps=("http://evil.test:{port}/laughs.xml", "http://evil.test:{port}/bomb.xml.gz")
+    ),
+)
+
+
+@ON_DISK
+def test_what_is_odd_costs_nothing_but_itself(tmp_path: Path, frontier: str) -> None:
+    with simweb.serve(plain_web(sites=1, pages=1, planted=ODD, planted_robots=ODD_ROBOTS)) as server:
+        seeds = [f"http://{name}.test:{server.port}/" for name in ("soft", "bad", "evil", "deep")]
+        crawl = Crawl(server, tmp_path / "data", *seeds, delay_s=0, workers=1, frontier=frontier)
+        crawl.finish("--sitemaps", "--max-depth", "1", "--set", "max_tries=1")
+        verdict = judge(crawl, max_depth=1)
+        assert verdict.ok, verdict.summary()
+        with open_existing(crawl.folder) as opened:
+            given_up = opened.stats().given_up
+        assert given_up == {
+            Reason.NO_SITEMAP: 2,  # of soft.test, and of the planned site
+            Reason.BAD_SITEMAP: 2,
+            Reason.ROBOTS_DISALLOWED: 1,
+            Reason.HTTP_ERROR: 1,
+        }
+        assert "/two" not in {request.target for request in server.log()}
+
+
+@ON_DISK
+def test_what_a_site_calls_important_comes_first(tmp_path: Path, frontier: str) -> None:
+    """Also in a sitemap that is handed in piece by piece; what the limit leaves over stays queued."""
+    entries = "".join(f"<url><loc>/{n}</loc><priority>0.{n % 9}</priority></url>" for n in range(5_000))
+    entries += "<url><loc>/first</loc><priority>1.0</priority></url>"
+    pages = (
+        Planted(host="a.test"),
+        Planted(host="a.test", path="/sitemap.xml", headers=XML, body=f"<urlset>{entries}</urlset>".encode()),
+        *(Planted(host="a.test", path=f"/{n}", body=str(n).encode()) for n in ("first", *range(100))),
+    )
+    with simweb.serve(plain_web(sites=1, pages=1, planted=pages)) as server:
+        crawl = Crawl(
+            server, tmp_path / "data", f"http://a.test:{server.port}/", delay_s=0, workers=1, frontier=frontier
+        )
+        crawl.finish("--sitemaps", "--max-pages", "6")
+        asked = [request.target for request in server.log() if "a.test" in request.host and request.kind == "page"]
+        assert asked[:5] == ["/", "/sitemap.xml", "/first", "/8", "/17"]
+        with open_existing(crawl.folder) as opened:
+            stats = opened.stats()
+        assert stats.known == 5_005
+        assert stats.queued == 5_005 - stats.done - sum(stats.given_up.values())
