@@ -36,6 +36,7 @@ class Loss:
     """An instant at which a crawl may have lost what it had not reported, and what the frontier knew then."""
 
     at: float  # on the server's clock
+    looked: float  # when we had seen what the frontier knew: a crawl that is not wholly dead goes on meanwhile
     settled: frozenset[bytes]  # hashes of URLs
     hosts: frozenset[str]  # whose robots.txt was known
 
@@ -52,14 +53,13 @@ def loss(crawl: Crawl) -> Loss:
     """Look at the frontier right after a fault."""
     at = time.monotonic()
     sites = {site_of(request.url) for request in crawl.server.log()}
-    if not (crawl.folder / "crawl.toml").is_file():
-        return Loss(at=at, settled=frozenset(), hosts=frozenset())
-    with open_existing(crawl.folder) as frontier:
-        return Loss(
-            at=at,
-            settled=frozenset(url_hash for _, url_hash, _ in frontier.settled()),
-            hosts=frozenset(state.host for site in sites for state in frontier.find_hosts(site)),
-        )
+    settled: frozenset[bytes] = frozenset()
+    hosts: frozenset[str] = frozenset()
+    if (crawl.folder / "crawl.toml").is_file():
+        with open_existing(crawl.folder) as frontier:
+            settled = frozenset(url_hash for _, url_hash, _ in frontier.settled())
+            hosts = frozenset(state.host for site in sites for state in frontier.find_hosts(site))
+    return Loss(at=at, looked=time.monotonic(), settled=settled, hosts=hosts)
 
 
 def judge_all(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = ()) -> Verdict:
@@ -88,7 +88,10 @@ def judge_log(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = ()) -> Verdict
     unexplained = []
     for repeat in (*verdict.repeated, *verdict.repeated_robots):
         explained = sum(
-            any(loss.at <= again.arrived and loss.may_have_lost(before) for loss in losses)
+            any(
+                loss.at <= again.arrived and (again.arrived <= loss.looked or loss.may_have_lost(before))
+                for loss in losses
+            )
             for before, again in pairwise(asked[repeat.url])
         )
         if repeat.asked - repeat.allowed > explained:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-_INSIDE = "GOSSAMER_CHAOS_INSIDE"  # set for the process that runs in them
+_INSIDE = "CHAOS_INSIDE"  # set for the process that runs in them
 
 
 def is_inside(name: str, arguments: list[str], *kinds: str) -> bool:

@@ -1,0 +1,135 @@
+"""Disks that are full for a while: the one with archives and tables, with the log, with the database, with all of it.
+
+    python -m chaos disk                              4 crawls of 40 sites x 40 pages, one fault each
+
+The small disks are mounted where nobody else sees them. While one is full, no worker ends and nothing new is asked for;
+when there is room again the crawl goes on by itself, and ends with exactly the pages of an undisturbed one. A full disk
+under the log alone stops nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import time
+from typing import TYPE_CHECKING
+
+from chaos.campaign import Campaign, Run, Size
+from chaos.crawling import PATIENCE_S, crawl_of, wait_for, wait_for_all
+from chaos.judging import judge_all, loss
+from chaos.namespaces import is_inside
+from chaos.namespaces import run as do
+from tests.end_to_end.crawls import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.end_to_end.crawls import Crawl, Start
+
+KINDS = ("everything", "archives and tables", "log", "database")
+STORED = ("warc", "journal", "pages", "requests", "links")
+DISK_BYTES = 160 << 20
+FULL_S = 8.0
+BACK_S = 20.0  # from the return of room to the next request: workers look again every ten seconds
+FLAGS = ("--set", "min_free_space=0")  # else the crawl would pause long before the disk is full
+
+
+def fill(run: Run) -> None:
+    """Crawl a web on small disks, one of which is full for a while."""
+    kind = KINDS[run.seed % len(KINDS)]
+    with crawl_of(run) as crawl:
+        crawl.folder.mkdir()
+        if kind in ("everything", "database"):
+            _mount(crawl.folder)
+        with crawl.start(*FLAGS) as start:
+            wait_for(crawl, start, run.size.sites)
+            start.signal(signal.SIGTERM)  # folders are exchanged while nobody has a file open there
+            start.end()
+        losses = [loss(crawl)]  # on a machine that is too busy for a stop in good order
+        _part(crawl.folder, run.folder, kind)
+        with crawl.start(*FLAGS) as start:
+            wait_for(crawl, start, crawl.server.answered() + run.size.sites)
+            wait_for_all(start)
+            workers = start.workers()
+            _fill_for_a_while(run, crawl, start, kind)
+            run.check(start.workers() == workers, "a worker ended")
+            start.end(patience_s=PATIENCE_S)
+        judge_all(run, crawl, losses=losses)
+
+
+def _mount(folder: Path) -> None:
+    do("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "tmpfs", folder)
+
+
+def _part(folder: Path, outside: Path, kind: str) -> None:
+    """Put what is to have a disk of its own there, or all the rest if that is the database."""
+    if kind == "log":
+        _move(folder / "logs", outside)
+    elif kind == "archives and tables":
+        for name in STORED:
+            (folder / name).mkdir(exist_ok=True)
+        small = outside / "small"
+        small.mkdir()
+        _mount(small)
+        for name in STORED:
+            shutil.copytree(folder / name, small / name)
+            do("mount", "--bind", small / name, folder / name)
+    elif kind == "database":
+        for name in (*STORED, "logs"):
+            (folder / name).mkdir(exist_ok=True)
+            shutil.copytree(folder / name, outside / name)
+            do("mount", "--bind", outside / name, folder / name)
+
+
+def _move(folder: Path, outside: Path) -> None:
+    """Give a folder a small disk of its own."""
+    kept = shutil.copytree(folder, outside / f"{folder.name}-kept")
+    _mount(folder)
+    shutil.copytree(kept, folder, dirs_exist_ok=True)
+
+
+def _fill_for_a_while(run: Run, crawl: Crawl, start: Start, kind: str) -> None:
+    where = {"log": crawl.folder / "logs", "archives and tables": run.folder / "small"}.get(kind, crawl.folder)
+    filler = where / "filler"
+    full_from_s = time.monotonic()
+    with filler.open("wb", buffering=0) as file:
+        while time.monotonic() < full_from_s + FULL_S:
+            _take_all(file.fileno())
+            time.sleep(0.05)  # what others give back is taken too
+        answered = crawl.server.answered()
+        if kind != "log":
+            wait_until(lambda: "No space left" in start.said or "full" in start.said, "the crawl to say so")
+            quiet = crawl.server.answered() - answered
+            run.check(quiet <= run.size.sites, f"{quiet} requests while nothing could be kept")
+    filler.unlink()
+    back_s = time.monotonic()
+    wait_for(crawl, start, crawl.server.answered() + 1)
+    took_s = time.monotonic() - back_s
+    run.check(took_s < BACK_S, f"nothing was asked for {took_s:.1f} s after there was room again")
+    run.facts.append(f"{kind}: full for {back_s - full_from_s:.0f} s, asked again after {took_s:.1f} s")
+
+
+def _take_all(descriptor: int) -> None:
+    """Write until the disk is full, which it must be in the end."""
+    for size in (1 << 20, 4096):
+        try:
+            while True:
+                os.write(descriptor, bytes(size))
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+
+
+CAMPAIGN = Campaign(
+    name="disk", about=__doc__, full=Size(runs=8, faults=1, sites=40, pages=40),
+    short=Size(runs=1, faults=1, sites=8, pages=30), run=fill, faults="full disks",
+    engines=("sqlite",),
+)  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    """Run it where it may mount disks."""
+    if is_inside("disk", arguments, "--mount"):
+        CAMPAIGN.main(arguments)

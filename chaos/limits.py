@@ -1,0 +1,81 @@
+"""Limits of the system that a crawl runs into: 256 open files, and workers that get no more memory.
+
+    python -m chaos limits                            4 crawls of 300 sites x 12 pages, one limit each
+
+With few descriptors a crawl is slower, and that is all. A worker that gets no memory may fail or end; once it gets some
+again, all is well by itself. Either way the crawl ends with exactly the pages of an undisturbed one.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+
+from chaos.campaign import DELAY_S, Campaign, Run, Size
+from chaos.crawling import PATIENCE_S, crawl_of, wait_for, wait_for_all
+from chaos.judging import judge_all, loss
+from tests.end_to_end.crawls import Crawl, is_running
+
+FILES = 256
+MEMORY_BYTES = 4 << 20  # that a worker still gets
+SHORT_S = 10.0  # how long memory is short
+
+
+def limit(run: Run) -> None:
+    """Crawl a web under a limit."""
+    with crawl_of(run, slow=0.2, slow_s=1.0) as crawl:  # many requests at once
+        (_few_files if run.seed % 2 else _little_memory)(run, crawl)
+
+
+def _few_files(run: Run, crawl: Crawl) -> None:
+    limited = Crawl(
+        crawl.server, crawl.folder, delay_s=DELAY_S, frontier=run.new_frontier(),
+        wrapper=("prlimit", f"--nofile={FILES}:{FILES}"),
+    )  # fmt: skip
+    most = 0
+    with limited.start() as start:
+        wait_for_all(start)
+        while start.status is None:
+            for worker in start.workers():
+                most = max(most, _open_files(worker))
+            time.sleep(0.2)
+        start.end()
+    run.facts.append(f"at most {most} of {FILES} files open")
+    run.check(most > FILES / 2 or run.size.sites < FILES, "the limit was not felt")
+    run.check("Too many open files" not in limited.log, "a worker ran out of descriptors")
+    judge_all(run, limited)
+
+
+def _open_files(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
+    except OSError:  # it has just ended
+        return 0
+
+
+def _little_memory(run: Run, crawl: Crawl) -> None:
+    with crawl.start() as start:
+        wait_for(crawl, start, 2 * run.size.sites)
+        wait_for_all(start)
+        victim = run.dice.choice(start.workers())
+        size_bytes = int(Path(f"/proc/{victim}/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.prlimit(victim, resource.RLIMIT_AS, (size_bytes + MEMORY_BYTES, resource.RLIM_INFINITY))
+        time.sleep(SHORT_S)
+        lived = is_running(victim)
+        if lived:
+            resource.prlimit(victim, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        losses = [loss(crawl)]
+        start.end(patience_s=PATIENCE_S)
+    felt = crawl.log.count("MemoryError") + crawl.log.count("Cannot allocate memory")
+    run.facts.append(f"no memory for {SHORT_S:.0f} s: the worker {'lived' if lived else 'ended'}, {felt} complaints")
+    run.check(felt > 0 or not lived, "the limit was not felt")
+    judge_all(run, crawl, losses=losses)
+
+
+CAMPAIGN = Campaign(
+    name="limits", about=__doc__, full=Size(runs=4, faults=1, sites=300, pages=12),
+    short=Size(runs=1, faults=1, sites=60, pages=4), run=limit, faults="limits",
+)  # fmt: skip
+main = CAMPAIGN.main

@@ -1,0 +1,143 @@
+"""Kills at chosen points in the life of a page, found by their system calls: no switch in the crawler helps.
+
+    python -m chaos points                            6 crawls of 40 sites x 30 pages, killed at every point
+
+strace waits for a process to make the call, and kills it there. The crawl goes on, and ends with exactly the pages of
+an undisturbed one, each asked for again only if it was under way or not yet reported.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chaos.campaign import DELAY_S, Campaign, Run, Size
+from chaos.crawling import PATIENCE_S, crawl_of, wait_for, wait_for_all
+from chaos.judging import Loss, judge_all, loss
+from tests.end_to_end.crawls import Crawl, is_running, wait_until
+
+if TYPE_CHECKING:
+    from tests.end_to_end.crawls import Start
+
+FLAGS = ("--set", "part_rows=40")  # journals become parts every few seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A point in a worker's life, or in that of a process it has started."""
+
+    name: str
+    call: str
+    files: str = ""  # only calls on these, in the crawl's folder
+    engine: str = ""  # else of either
+    ends_worker: bool = True
+
+
+POINTS = (
+    Point(name="between claim and fetch", call="connect"),
+    Point(name="between fetch and store", call="pwrite64", files="warc/*.warc.gz"),
+    Point(name="in the archive's sync", call="fdatasync", files="warc/*.warc.gz"),
+    Point(name="between archive and journals", call="pwrite64", files="journal/*"),
+    Point(name="in a journal's sync", call="fdatasync", files="journal/*"),
+    Point(name="between sync and completion", call="pwrite64", files="frontier.sqlite-wal", engine="sqlite"),
+    Point(name="in the completion's commit", call="fdatasync", files="frontier.sqlite-wal", engine="sqlite"),
+    Point(name="between sync and completion", call="sendto", engine="postgres"),
+    Point(name="before a part has its name", call="rename", ends_worker=False),
+    Point(name="before a part's journal is removed", call="unlink", ends_worker=False),
+)
+
+
+def strike(run: Run) -> None:
+    """Crawl a web, killing at one point after another."""
+    points = [point for point in POINTS if point.engine in ("", run.engine)]
+    run.dice.shuffle(points)
+    points = points[: run.size.faults]
+    losses: list[Loss] = []
+    with crawl_of(run) as crawl, ExitStack() as starts:
+        if run.engine == "sqlite":
+            _kill_while_migrating(run, crawl)
+        start = starts.enter_context(crawl.start(*FLAGS))
+        for number, point in enumerate(points, start=1):
+            wait_for(crawl, start, max(run.size.sites * number, crawl.server.answered() + 1))
+            wait_for_all(start)
+            killed = _kill_at(crawl, start, point, when=run.dice.randrange(1, 4))
+            if not point.ends_worker:  # what is left goes, too, so that a start has to finish what it began
+                start.kill_group()
+                start = starts.enter_context(crawl.start(*FLAGS))
+            losses.append(loss(crawl))
+            run.check(killed, f"nobody was killed {point.name}")
+        start.end(patience_s=PATIENCE_S)
+        run.facts.append(f"killed {', '.join(point.name for point in points)}")
+        judge_all(run, crawl, losses=losses)
+
+
+def _kill_at(crawl: Crawl, start: Start, point: Point, *, when: int) -> bool:
+    """Let a worker, or a process that it starts, be killed at its next such call but so many; tell if it was."""
+    victim = start.workers()[0]
+    with tempfile.NamedTemporaryFile() as told:
+        command = ["strace", "-f", "-o", told.name, "-p", str(victim), "-e", f"trace={point.call}"]
+        for path in sorted(crawl.folder.glob(point.files)) if point.files else ():
+            command += ["-P", str(path)]
+        command += ["-e", f"inject={point.call}:signal=SIGKILL:when={when}"]
+        tracer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until(
+                lambda: "+++ killed by SIGKILL +++" in Path(told.name).read_text() or not is_running(victim),
+                f"a kill {point.name}",
+                patience_s=PATIENCE_S,
+            )
+        finally:
+            tracer.terminate()
+            tracer.wait()
+        return "+++ killed by SIGKILL +++" in Path(told.name).read_text()
+
+
+def _kill_while_migrating(run: Run, crawl: Crawl) -> None:
+    """Kill starts in the middle of making the frontier, or of bringing an older one up to date."""
+    scripts = sorted(resources.files("gossamer.frontier.sqlite").joinpath("migrations").iterdir(), key=lambda f: f.name)
+    older = run.dice.randrange(len(scripts))
+    if older:
+        crawl.folder.mkdir()
+        with sqlite3.connect(crawl.folder / "frontier.sqlite") as made:
+            for number, script in enumerate(scripts[:older], start=1):
+                made.executescript(f"BEGIN;\n{script.read_text()}\nPRAGMA user_version = {number};\nCOMMIT;")
+        made.close()
+    writes = random.Random(run.seed).sample(range(1, 16), 3)
+    for when in sorted(writes):
+        tracer = (
+            "strace",
+            "-f",
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=pwrite64",
+            "-e",
+            f"inject=pwrite64:signal=SIGKILL:when={when}",
+        )
+        doomed = Crawl(crawl.server, crawl.folder, delay_s=DELAY_S, wrapper=tracer)
+        with doomed.start(*FLAGS) as start:
+            wait_until(lambda start=start: start.status is not None, "a start to be killed", patience_s=PATIENCE_S)  # type: ignore[misc]
+            run.check(start.status == -9, f"a start ended with {start.status} at write {when}")
+    run.facts.append(f"killed at writes {', '.join(map(str, sorted(writes)))} of a migration from {older}")
+
+
+CAMPAIGN = Campaign(
+    name="points", about=__doc__, full=Size(runs=6, faults=10, sites=40, pages=30),
+    short=Size(runs=1, faults=3, sites=8, pages=16), run=strike, faults="points",
+)  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    """Run it, where there is a tracer that works."""
+    if shutil.which("strace") is None or subprocess.run(["strace", "-o", "/dev/null", "true"]).returncode:
+        print("points: left out, there is no strace here, or it may not trace")
+    else:
+        CAMPAIGN.main(arguments)
