@@ -1,4 +1,4 @@
-"""Manners under all that sites can ask for, and traps: judged by nothing but the simulated web's log.
+"""Manners under all that sites can ask for, and traps: judged by the simulated web's log.
 
     python -m chaos manners                      delay 2 s, four workers; subdomains, http and https, redirects across
                                                  sites, Crawl-delay, 429 and 503 with Retry-After, failures, sitemaps
@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from chaos.campaign import Campaign, Run, Size
+from chaos.judging import verify
 from gossamer import simweb
 from gossamer.simweb import Planted, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl
@@ -86,6 +87,7 @@ def run_manners(run: Run) -> None:
     run.check(verdict.ok, verdict.summary())
     asked = {what: sum(request.wait_s > 0 for request in log if is_it(request)) for what, is_it in _ASKING.items()}
     run.check(all(asked.values()), f"not everything was asked for: {asked}")
+    verify(run, crawl.folder)  # its own log of requests has to say the same
     run.facts.append(
         f"{verdict.requests:,} requests, {verdict.visited:,} pages, {len(verdict.early)} early, "
         f"{len(verdict.disallowed)} disallowed, {len(verdict.missed)} missed, {len(verdict.unexpected)} unexpected"
