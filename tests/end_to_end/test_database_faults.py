@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
-LEASE_S = 6.0
+LEASE_S = 10.0
 DELAY_S = 1.0
 SLACK_S = 0.5  # for what was already at the server
 BACK_S = 10.0  # from the return of the database to the next request
@@ -149,7 +149,8 @@ FAULTS: dict[str, tuple[Callable[[Server], AbstractContextManager[None]], str]] 
 }
 
 
-LONG = {"crash", "pause"}  # they last for a lease, all others until somebody has noticed
+LONG = {"crash", "pause"}  # they last for so long, all others until somebody has noticed
+LONG_S = 0.75 * LEASE_S
 
 
 def test_a_crawl_lives_through_all_that_can_happen_to_its_database(server: Server, tmp_path: Path) -> None:
@@ -172,7 +173,9 @@ def test_a_crawl_lives_through_all_that_can_happen_to_its_database(server: Serve
             start.end()
         crawl.finish("--lease", str(LEASE_S), "--delay", "0.01")
         crawl.delay_s = 0.01
-        assert (verdict := crawl.judge()).ok, verdict.summary()
+        # On a machine so busy that a worker cannot show life for a whole lease, its sites are others' for a while.
+        busy = crawl.log.count("declared dead") * 2 * len(crawl.seeds)
+        assert (verdict := crawl.judge(allowed_repeats=busy)).ok, verdict.summary()
 
 
 def _live_through(crawl: Crawl, name: str, fault: AbstractContextManager[None], said: str) -> None:
@@ -180,7 +183,7 @@ def _live_through(crawl: Crawl, name: str, fault: AbstractContextManager[None], 
     with fault:
         began_s = time.monotonic()
         if name in LONG:
-            wait_until(lambda: time.monotonic() > began_s + LEASE_S, f"{name}: a lease to pass")
+            wait_until(lambda: time.monotonic() > began_s + LONG_S, f"{name}: more than half the lease to pass")
             arrived = [request.arrived - began_s for request in crawl.server.log()]
             assert [s for s in arrived if 0 < s < LEASE_S / 2], f"{name}: they go on with what they hold"
             assert not [s for s in arrived if s > LEASE_S / 2 + SLACK_S], f"{name}: for half the lease"

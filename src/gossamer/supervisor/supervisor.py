@@ -273,14 +273,18 @@ class Supervisor:
 
     async def _watch_crawl(self) -> None:
         """Show how far the crawl is, and end it when it is over, until cancelled."""
+        failure = ""
         while True:
             await asyncio.sleep(TICK_S)
             try:
                 drained, stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
             except FrontierError as error:
-                log.warning("Whether the crawl is over cannot be told yet (%s).", error)
+                if str(error) != failure:
+                    log.warning("Whether the crawl is over cannot be told yet (%s).", error)
+                failure = str(error)
                 self._show(self._look(self._stats, f"the frontier cannot be read: {error}"))
                 continue
+            failure = ""
             self._stats = stats
             self._show(self._look(stats))
             elapsed_s = time.monotonic() - self._started_s

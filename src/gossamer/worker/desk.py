@@ -144,12 +144,18 @@ class Desk:
 
     async def beat(self) -> None:
         """Show that this worker lives, and hear what the operator wants, until closed."""
+        failure = ""
         while not self._closed.is_set():
             try:
                 sent_s, orders = await self._in_thread(self._beat)
             except FrontierError as error:
-                log.warning("The heartbeat failed: %s", error)
+                if str(error) != failure:
+                    log.warning("The heartbeat failed: %s", error)
+                failure = str(error)
             else:
+                if failure:
+                    log.info("The frontier answers again.")
+                failure = ""
                 if orders is GONE:
                     if await self._join_anew():
                         continue  # to beat at once: there is no lease before that

@@ -65,6 +65,8 @@ class Address:
 
     def explain(self, error: psycopg.Error) -> str:
         """Return what went wrong in one line, without the password."""
+        while error.sqlstate is None and isinstance(error.__context__, psycopg.Error):
+            error = error.__context__  # what the driver met while it cleared up is no news
         for kind, advice in _ADVICE.items():
             if isinstance(error, kind):
                 return f"PostgreSQL database {self.place}: {advice}"

@@ -83,6 +83,7 @@ class Database:
         self._in_use = threading.RLock()
         self._has_stage = False
         self._failures = 0  # to connect, in a row
+        self._failure = ""  # the last of them
         self._not_before_s = 0.0
         try:
             connection = self._connect()
@@ -122,8 +123,7 @@ class Database:
             return self._connection
         now_s = self._clock()
         if now_s < self._not_before_s:
-            wait_s = self._not_before_s - now_s
-            raise FrontierError(f"PostgreSQL database {self.address.place}: not reached; next try in {wait_s:.1f} s")
+            raise FrontierError(self._failure)
         try:
             connection = self._connect()
             self._ready(connection)
@@ -132,7 +132,8 @@ class Database:
             self._failures += 1
             patience_s = min(MOST_PATIENCE_S, 0.25 * 2**self._failures)
             self._not_before_s = now_s + patience_s * random.uniform(0.5, 1.0)  # noqa: S311 - only spreads the load
-            raise FrontierError(self.address.explain(error)) from None
+            self._failure = self.address.explain(error)
+            raise FrontierError(self._failure) from None
         self._failures = 0
         return connection
 
