@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.crawl.exclusions import give_up_queued, readmit
+from gossamer.crawl.folder import write_settings
 from gossamer.crawl.rejudging import rejudge
 from gossamer.crawl.rules import RULES_FILE, Judged, Rules, read_judged, rules_of, write_judged
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.politeness.scope import ScopeSettings
-from gossamer.records import Reason, Scope, UrlStatus
+from gossamer.records import Kind, Reason, Scope, UrlStatus
 from tests.frontier.samples import link
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def settings(scope: ScopeSettings) -> Settings:
 def start(frontier: Frontier, folder: Path, **scope: object) -> list[str]:
     """Let a start judge by these rules; return what it says."""
     chosen = ScopeSettings(**{"scope": Scope.WEB, **scope})  # type: ignore[arg-type]
+    folder.mkdir(exist_ok=True)
     before = read_judged(folder, frontier)
     frontier.resume(delay_s=1, scope=chosen.scope)
     said: list[str] = []
@@ -138,6 +140,29 @@ def test_excluded_seeds_are_barred_and_seeds_need_no_pattern_that_includes_them(
     frontier.add([link("a.test/", 0, seeded=True), link("b.test/private/", 0, seeded=True)])
     start(frontier, tmp_path, include=("/blog/",), exclude=("/private/",), max_depth=0)
     assert queued(frontier) == {"a.test/"}
+
+
+def test_a_machine_that_joins_a_crawl_begun_elsewhere_judges_all_that_is_queued(
+    tmp_path: Path, frontier: SqliteFrontier
+) -> None:
+    frontier.add([link("a.test/", 0, seeded=True), link("a.test/x"), link("b.test/x")])
+    start(frontier, tmp_path / "new", scope=Scope.SITE)
+    assert queued(frontier) == {"a.test/", "a.test/x"}
+
+
+def test_sitemaps_need_no_pattern_that_includes_them(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    start(frontier, tmp_path)
+    frontier.add([link("a.test/sitemap.xml")._replace(kind=Kind.SITEMAP), link("a.test/shop")])
+    start(frontier, tmp_path, include=("/blog/",))
+    assert queued(frontier) == {"a.test/sitemap.xml"}
+
+
+def test_a_crawl_of_an_older_version_is_judged_by_the_settings_it_had(tmp_path: Path, frontier: SqliteFrontier) -> None:
+    had = ScopeSettings(scope=Scope.WEB, exclude_file=tmp_path / "gone.txt")
+    write_settings(tmp_path, settings(had))
+    frontier.add([link("a.test/", 0, seeded=True), link("a.test/x"), link("b.test/x")])
+    start(frontier, tmp_path, scope=Scope.SITE)
+    assert queued(frontier) == {"a.test/", "a.test/x"}
 
 
 def test_whole_sites_that_are_excluded_keep_their_queue(tmp_path: Path, frontier: SqliteFrontier) -> None:

@@ -163,10 +163,12 @@ def summary(folder: Path, ended: Ended) -> str:
     rate = progress.pages / progress.elapsed_s if progress.elapsed_s else 0.0
     reason = ended.end.value
     where = "" if str(folder) == "crawl-data" else f" --data-dir {folder}"
+    spent = f"{stats.sites_spent:,} sites have given all their pages (--max-pages-per-site).\n"
     return (
         f"{reason[0].upper()}{reason[1:]}: {progress.pages:,} pages in {duration(progress.elapsed_s)} ({rate:.1f}/s); "
         f"over all starts {stats.pages:,} pages, {stats.queued:,} URLs queued, "
         f"{sum(stats.given_up.values()):,} given up.\n"
+        f"{spent if stats.sites_spent else ''}"
         f"Files: {folder}/warc (archives), {folder}/pages and {folder}/requests (tables), {folder}/logs.\n"
         f"Next: gossamer status{where}" + (f", or go on: gossamer crawl{where}" if stats.queued else "")
     )

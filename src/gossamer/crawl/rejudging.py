@@ -47,11 +47,11 @@ def rejudge(
         if before is None or before.towards is not None:
             write_judged(folder, Judged(rules=now))
         return
-    if now.admit_less_than(before.rules):
+    if before.rules is None or now.admit_less_than(before.rules):
         left_out = bar_queued(frontier, judge_of(frontier, settings.scope, sites_too=False))
         if left_out:
             say(f"The rules admit less than before: {count(left_out, 'queued URL')} left out.")
-    if now.admit_more_than(before.rules):
+    if before.rules is None or now.admit_more_than(before.rules):
         back = admit_barred(frontier, judge_of(frontier, settings.scope))
         if back:
             say(f"The rules admit more than before: {count(back, 'URL')} that had been left out are queued again.")
@@ -63,7 +63,8 @@ def rejudge(
             progress = replace(progress, reread=progress.reread | {file})
             write_judged(folder, progress)
 
-        rereading = Rereading(frontier, folder, settings, least_depth=now.least_depth(before.rules), hooks=hooks)
+        least_depth = now.least_depth(before.rules) if before.rules else 0
+        rereading = Rereading(frontier, folder, settings, least_depth=least_depth, hooks=hooks)
         asyncio.run(rereading.run(reread, note=note, say=say))
     write_judged(folder, Judged(rules=now))
 

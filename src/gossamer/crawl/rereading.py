@@ -8,11 +8,14 @@ archived too, and lead to where they led.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
 
 from gossamer.crawl.compose import own_exclusions
 from gossamer.inspect.database import open_tables
@@ -34,13 +37,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
-
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
     from gossamer.store.reading import Source
     from gossamer.store.scanning import Record
     from gossamer.urls import Url
+
+log = logging.getLogger(__name__)
 
 IN_FLIGHT: Final = 16  # pages at a time: their bodies are in memory
 ADD_LINKS: Final = 2_000  # at a time
@@ -113,7 +116,10 @@ class Rereading:
         async with PageProcess(page, agent=self._settings.crawl.agent_name) as process:
             for file in files:
                 if file.path.name not in done:
-                    await self._read_pages(file, process, say)
+                    try:
+                        await self._read_pages(file, process, say)
+                    except pa.ArrowException as error:
+                        log.warning("%s cannot be read again (%s); gossamer verify tells more.", file.path, error)
                     self._add()
                     note(file.path.name)
         for index in sorted((self._folder / names.WARC).glob(f"*{names.INDEX_SUFFIX}")):

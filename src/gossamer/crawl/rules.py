@@ -101,24 +101,27 @@ def judge_of(frontier: Frontier, settings: ScopeSettings, *, sites_too: bool = T
 class Judged:
     """By which rules a folder's links were judged, and how far a judgement by others has come."""
 
-    rules: Rules
+    rules: Rules | None  # None: nobody knows
     towards: Rules | None = None
     reread: frozenset[str] = field(default_factory=frozenset)  # files whose links were read again by the latter
 
 
 def read_judged(folder: Path, frontier: Frontier) -> Judged | None:
-    """Return what is known about the last start; None before the first one."""
+    """Return what is known about the last start; None before the first one. To be asked before anything is changed."""
     file = folder / RULES_FILE
     if file.exists():
         said = json.loads(file.read_text(encoding="utf-8"))
         return Judged(
             rules=_rules(said["rules"]),
-            towards=_rules(said["towards"]) if said["towards"] else None,
+            towards=_rules(said["towards"]),
             reread=frozenset(said["reread"]),
         )
     if (folder / SETTINGS_FILE).exists():  # a crawl that an older version began
-        return Judged(rules=rules_of(frontier, read_settings(folder).scope))
-    return None
+        settings = read_settings(folder).scope
+        if settings.exclude_file and not settings.exclude_file.exists():
+            settings = replace(settings, exclude_file=None)
+        return Judged(rules=rules_of(frontier, settings))
+    return Judged(rules=None) if frontier.stats().known else None  # begun on another machine
 
 
 def write_judged(folder: Path, judged: Judged) -> None:
@@ -131,6 +134,8 @@ def write_judged(folder: Path, judged: Judged) -> None:
     new.replace(folder / RULES_FILE)
 
 
-def _rules(said: dict[str, Any]) -> Rules:
+def _rules(said: dict[str, Any] | None) -> Rules | None:
+    if said is None:
+        return None
     lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
     return Rules(**{**said, **lists, "scope": Scope(said["scope"])})
