@@ -13,7 +13,7 @@ from gossamer.crawl.engines import open_existing
 from gossamer.crawl.exclusions import give_up_queued, read_entries, readmit, stored_pages
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
-from gossamer.inspect.running import find_running
+from gossamer.inspect.running import is_under_way
 from gossamer.politeness.scope import ScopeSettings
 
 if TYPE_CHECKING:
@@ -64,7 +64,8 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
             click.echo(f"Readmitted: {', '.join(named)}{more}. Links found meanwhile come back with the next start.")
         else:
             frontier.exclude(named)
-            heeded = "the running crawl heeds it within five seconds" if find_running(folder) else "no crawl is running"
+            running = is_under_way(frontier, folder)
+            heeded = "the running crawl heeds it within five seconds" if running else "no crawl is running"
             click.echo(f"Excluded: {', '.join(named)}; {heeded}.")
             if purge:
                 _purge(frontier, folder, named)

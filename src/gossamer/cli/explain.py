@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.log import request_line
 from gossamer.cli.wording import plain
 from gossamer.crawl.compose import read_exclusions
@@ -16,17 +16,18 @@ from gossamer.crawl.folder import read_settings
 from gossamer.crawl.site_delays import read_site_delays
 from gossamer.errors import GossamerError
 from gossamer.inspect.explain import Terms, explain_site, explain_url
-from gossamer.inspect.running import find_running
+from gossamer.inspect.running import is_under_way
 from gossamer.urls import Refusal, identify, normalise
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
 @click.command("explain")
 @click.argument("what", metavar="URL|SITE")
-@data_dir_option
-def command(what: str, folder: Path) -> None:
+@data_dirs_option
+def command(what: str, folders: Sequence[Path]) -> None:
     """Say why a URL was fetched or not, or when a site has its next turn.
 
     Names the rule that decides: an exclusion, the scope, a limit against traps, the line of robots.txt, or what makes
@@ -42,19 +43,20 @@ def command(what: str, folder: Path) -> None:
     if isinstance(url, Refusal):
         raise GossamerError(f"{plain(what)} cannot be part of a crawl: {url.value}.")
     named = identify(url)
-    with open_existing(folder) as frontier:
-        terms = _read_terms(folder, named.site)
-        found = explain_site(frontier, folder, named.site, terms) if is_site else explain_url(
-            frontier, folder, named, terms
+    with open_existing(*folders) as frontier:
+        terms = _read_terms(folders[0], named.site)
+        found = explain_site(frontier, folders, named.site, terms) if is_site else explain_url(
+            frontier, folders, named, terms
         )  # fmt: skip
+        under_way = is_under_way(frontier, *folders)
     click.echo(named.site if is_site else named.url)
     click.echo(f"{found.cause}: {plain(found.sentence)}")
     for name, text in found.facts:
         click.echo(f"  {name:<9} {plain(text)}")
     for row in found.requests:
         click.echo(f"  {'request':<9} {request_line(row)}")
-    if find_running(folder) is None:
-        click.echo("  No crawl is running here: what waits goes on waiting when one does.")
+    if not under_way:
+        click.echo("  The crawl is not running: what waits goes on waiting when it does.")
 
 
 def _read_terms(folder: Path, site: str) -> Terms:

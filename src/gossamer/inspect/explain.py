@@ -21,13 +21,12 @@ from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Reason, RequestKind, UrlStatus
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gossamer.frontier import Frontier
     from gossamer.politeness.pace import PaceSettings
     from gossamer.politeness.scope import ScopeSettings
     from gossamer.politeness.traps import TrapSettings
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
+    from gossamer.store.reading import Folders
     from gossamer.urls import Url
 
 MAX_REQUESTS = 5
@@ -85,22 +84,22 @@ class Explanation:
     requests: tuple[RequestRow, ...]  # the last ones, oldest first
 
 
-def explain_url(frontier: Frontier, folder: Path, url: Url, terms: Terms) -> Explanation:
+def explain_url(frontier: Frontier, folders: Folders, url: Url, terms: Terms) -> Explanation:
     """Tell why a URL was fetched or not, or when it will be."""
     state = frontier.find_url(url.site, url.url_hash)
     site = frontier.find_site(url.site)
     host = next((one for one in frontier.find_hosts(url.site) if one.host == url.host), None)
-    requests = requests_of(folder, url.url_hash)
+    requests = requests_of(folders, url.url_hash)
     excluded = _exclusion(frontier, url, terms)
     robots = _robots(host, url, terms)
     if state is None:
         cause, sentence = _why_unknown(url, site, excluded, robots, terms)
     elif state.status is UrlStatus.QUEUED:
-        cause, sentence = _when(frontier, folder, state, requests, site, host, excluded, robots, terms)
+        cause, sentence = _when(frontier, folders, state, requests, site, host, excluded, robots, terms)
     else:
         cause, sentence = _settled(state, requests, excluded, robots, site, terms)
     facts = [
-        ("known", _known(folder, state)),
+        ("known", _known(folders, state)),
         ("excluded", excluded or "no"),
         ("scope", _scope(site, terms)),
         ("trap", _trap(url, terms) or "no limit refuses it"),
@@ -112,11 +111,11 @@ def explain_url(frontier: Frontier, folder: Path, url: Url, terms: Terms) -> Exp
     )  # fmt: skip
 
 
-def explain_site(frontier: Frontier, folder: Path, name: str, terms: Terms) -> Explanation:
+def explain_site(frontier: Frontier, folders: Folders, name: str, terms: Terms) -> Explanation:
     """Tell when a site has its next turn, and why then."""
     site = frontier.find_site(name)
     hosts = frontier.find_hosts(name)
-    last = tuple(RequestLog(folder, Wanted(site=name)).last(MAX_REQUESTS))
+    last = tuple(RequestLog(folders, Wanted(site=name)).last(MAX_REQUESTS))
     excluded = Exclusions.parse(frontier.exclusions())[0].find(f"https://{name}/", f"https://{name}")
     if excluded:
         cause, sentence = Cause.EXCLUDED, f"It is excluded by {excluded}: nothing is asked of it."
@@ -204,7 +203,7 @@ def _settled(
 
 def _when(
     frontier: Frontier,
-    folder: Path,
+    folders: Folders,
     state: UrlState,
     requests: list[RequestRow],
     site: SiteState | None,
@@ -226,7 +225,7 @@ def _when(
         failed = f", the last time with {_answer(requests[-1])}," if requests else ""
         again = wait(state.wait_s or 0.0)
         return Cause.RETRY, f"It failed {state.tries} times{failed} and may be asked for again {again}."
-    last = RequestLog(folder, Wanted(site=site.site)).last(1)
+    last = RequestLog(folders, Wanted(site=site.site)).last(1)
     cause, sentence = _next_turn(frontier, site, [], last, terms)
     if site.queued > 1:
         sentence += f" {site.queued:,} URLs of the site are queued."
@@ -309,15 +308,15 @@ def _scope(site: SiteState | None, terms: Terms) -> str:
     )
 
 
-def _known(folder: Path, state: UrlState | None) -> str:
+def _known(folders: Folders, state: UrlState | None) -> str:
     if state is None:
         return "no: never accepted"
     if state.status is not UrlStatus.QUEUED:
         return f"yes, {state.status.replace('_', ' ')}, depth {state.depth}"
     via = ""
     if state.via is not None:
-        found = requests_of(folder, state.via)
-        via = f", found on {found[-1].url}" if found else ", found on a page that is not in this folder's log"
+        found = requests_of(folders, state.via)
+        via = f", found on {found[-1].url}" if found else ", found on a page that is not in the log here"
     since = f" since {moment(state.queued_at)}" if state.queued_at else ""
     return f"yes, queued{since}, depth {state.depth}, rank {state.rank}, {state.tries} failures so far{via}"
 

@@ -14,7 +14,7 @@ from gossamer.errors import GossamerError
 
 _CROWDED = "it has no connection left: raise max_connections, or run fewer workers"
 _PASSWORD = "it wants another password: give it in GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE"  # noqa: S105
-_NO_PASSWORD = "no password supplied"  # what libpq says without having asked the server  # noqa: S105
+_NO_ENTRY = ("no password supplied", "password authentication failed")  # in the words of libpq and of the server
 
 # What the server says in its own words, said so that the operator knows what to do.
 _ADVICE: dict[type[psycopg.Error], str] = {
@@ -22,7 +22,6 @@ _ADVICE: dict[type[psycopg.Error], str] = {
     errors.TooManyConnections: _CROWDED,
     errors.InsufficientPrivilege: "its user may not change what the frontier needs: grant it CREATE on the database",
     errors.DiskFull: "its disk is full: make room there",
-    errors.InvalidPassword: _PASSWORD,
 }
 # Whoever is refused a connection gets these words and no code.
 _REFUSALS = ("too many clients", "connection slots are reserved", "too many connections")
@@ -71,7 +70,7 @@ class Address:
             if isinstance(error, kind):
                 return f"PostgreSQL database {self.place}: {advice}"
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        said = _PASSWORD if _NO_PASSWORD in lines[0] else lines[0]
+        said = _PASSWORD if any(sign in lines[0] for sign in _NO_ENTRY) else lines[0]
         if error.sqlstate is None and any(words in said for words in _REFUSALS):
             return f"PostgreSQL database {self.place}: {_CROWDED}"
         for secret in self._secrets:
