@@ -598,7 +598,7 @@ async def test_a_sitemap_is_read_with_its_archive_record() -> None:
     fetched = answer(listed, "application/xml", url="https://example.org/sitemap.xml")
     async with PageProcess(SETTINGS, agent="Gossamer") as process:
         found = await process.read_sitemap(fetched, archive=True)
-        bare = await process.read_sitemap(fetched, archive=False)
+        bare = await process.read_sitemap(answer(listed, headers=("X-Robots-Tag: noindex",)), archive=True)
         page = await process.read(answer("<title>A page</title>"), archive=False)
     assert isinstance(found, ParsedSitemap)
     assert (found.format, found.refused, found.cut) == ("urlset", 1, "")

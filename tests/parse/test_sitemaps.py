@@ -20,14 +20,14 @@ DAY_S = 86_400.0
 
 def read(body: bytes | str, content_type: str | None = "application/xml", *headers: str) -> Sitemap:
     """What is found in a sitemap that can be read."""
-    found = read_sitemap(answer(body, content_type, url=URL, headers=headers))
+    found = read_sitemap(answer(body, content_type, url=URL, headers=headers), agent="Gossamer")
     assert isinstance(found, Sitemap), found
     return found
 
 
 def refusal(body: bytes | str, *headers: str) -> str:
     """Why a file is no sitemap."""
-    found = read_sitemap(answer(body, "application/xml", url=URL, headers=headers))
+    found = read_sitemap(answer(body, "application/xml", url=URL, headers=headers), agent="Gossamer")
     assert isinstance(found, ParseFailed), found
     assert found.reason is Reason.BAD_SITEMAP
     return found.detail
@@ -234,9 +234,25 @@ def test_a_bomb_costs_no_more_than_its_share() -> None:
 def test_an_answer_that_came_incomplete_is_marked() -> None:
     whole = answer(f"{A}\n{B}", "text/plain", url=URL)
     cut = type(whole)(**{name: getattr(whole, name) for name in whole.__slots__} | {"truncated": Truncation.LENGTH})
-    found = read_sitemap(cut)
+    found = read_sitemap(cut, agent="Gossamer")
     assert isinstance(found, Sitemap)
     assert found.cut
+
+
+@pytest.mark.parametrize(
+    ("tag", "listed", "noindex"),
+    [
+        ("noindex, follow", [A], True),
+        ("noindex", [A], True),
+        ("nofollow", [], False),
+        ("none", [], True),
+        ("gossamer: nofollow", [], False),
+        ("otherbot: none", [A], False),
+    ],
+)
+def test_what_its_server_wishes_is_obeyed(tag: str, listed: list[str], noindex: bool) -> None:
+    found = read(urlset(A), "application/xml", f"X-Robots-Tag: {tag}")
+    assert (urls(found), found.noindex) == (listed, noindex)
 
 
 # ---------------------------------------------------------------------- order

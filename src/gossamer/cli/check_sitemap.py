@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 import click
 
+from gossamer.crawl.settings import DEFAULT_AGENT
 from gossamer.errors import GossamerError
 from gossamer.parse.sitemaps import MAX_SITEMAP_BYTES, Entry, read_sitemap
 from gossamer.politeness.sitemaps import is_same_place
@@ -41,7 +42,7 @@ def sitemap(file: BinaryIO, url: str) -> None:
         body = file.read(MAX_SITEMAP_BYTES + 1)
     except OSError as error:
         raise GossamerError(f"{_name_of(file)} cannot be read ({error.strerror}): name a file that can.") from None
-    found = read_sitemap(_as_answer(where, body))
+    found = read_sitemap(_as_answer(where, body), agent=DEFAULT_AGENT)
     if isinstance(found, ParseFailed):
         raise GossamerError(f"{_name_of(file)} is no sitemap: {found.detail}.")
     counts = {"entries": len(found.entries), "sitemaps": len(found.sitemaps), "refused": len(found.refused)}

@@ -108,10 +108,10 @@ class Reader:
 
     def _read_sitemap(self, fetched: Fetched, *, archive: bool) -> Values:
         signal.setitimer(signal.ITIMER_PROF, SITEMAP_PAGES * self._deadline_s)
-        sitemap = read_sitemap(fetched)
+        sitemap = read_sitemap(fetched, agent=self._agent)
         if isinstance(sitemap, ParseFailed):
             return failed_reply(sitemap)
-        return sitemap_reply(sitemap, encode_exchange(fetched) if archive else None)
+        return sitemap_reply(sitemap, encode_exchange(fetched) if archive and not sitemap.noindex else None)
 
     def _tidy(self) -> None:
         """Collect garbage now and then, in place of Python's own rhythm, and see whether memory has grown."""

@@ -18,6 +18,7 @@ from xml.parsers import expat
 from gossamer.inflate import NotInflated, inflate
 from gossamer.parse.charset import decode
 from gossamer.parse.head import read_head
+from gossamer.parse.wishes import find_wishes
 from gossamer.records import ParseFailed, Reason
 from gossamer.urls import normalise
 
@@ -66,11 +67,13 @@ class Sitemap(NamedTuple):
     sitemaps: list[str]  # that an index names: normalised, distinct, in order
     refused: list[tuple[str, str]]  # what is no URL to crawl, shortened, and why
     cut: str  # why not all of it was read; empty if it was
+    noindex: bool = False  # its server does not want it kept, as many say of sitemaps: what it lists is another matter
 
 
-def read_sitemap(fetched: Fetched) -> Sitemap | ParseFailed:
-    """Read a sitemap; one that is none, or cannot be read, is a ParseFailed with the reason BAD_SITEMAP."""
+def read_sitemap(fetched: Fetched, *, agent: str) -> Sitemap | ParseFailed:
+    """Read a sitemap for the crawler named `agent`; one that is none is a ParseFailed with the reason BAD_SITEMAP."""
     head = read_head(fetched.head)
+    wishes = find_wishes(head, (), agent.lower())
     inflated = inflate(fetched.body, head.encodings, max_bytes=MAX_SITEMAP_BYTES)
     if isinstance(inflated, NotInflated):
         if not fetched.body.startswith((_GZIP_MAGIC, b"<")):  # a server may say so of a file that it sends as it is
@@ -93,7 +96,10 @@ def read_sitemap(fetched: Fetched) -> Sitemap | ParseFailed:
         return _failed(failure)
     if is_cut and not found.cut.startswith("more than"):
         found.cut = "it is longer than what may be read of a sitemap, or came incomplete"
-    return found.sitemap(fetched.started_at)
+    sitemap = found.sitemap(fetched.started_at)
+    if wishes.nofollow:
+        sitemap = sitemap._replace(entries=[], sitemaps=[], cut="its server says nofollow")
+    return sitemap._replace(noindex=wishes.noindex)
 
 
 def rank_of(priority: float | None, changed_at: float | None, now_at: float) -> int:

@@ -7,6 +7,7 @@ somebody else's pages.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.politeness.hosts import robots_url, rules_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gossamer.records import HostState
 
 MAX_STEPS: Final = 5  # indexes and redirects behind each other; the protocol allows one index
+MAX_NAMED: Final = 1_000  # by one robots.txt; the rest is not looked at
 CONVENTIONAL_PATH: Final = "/sitemap.xml"
 _BEHALF: Final = "#"  # no normalised URL has a fragment
 
@@ -42,9 +44,14 @@ class Submission(NamedTuple):
 
 def sitemaps_of(state: HostState) -> list[Url]:
     """Return the sitemaps that a host's robots.txt names, as far as they can be asked for."""
-    base = robots_url(state.host)
-    found = (normalise(text, base) for text in rules_of(state).sitemaps)
-    return [identify(url) for url in dict.fromkeys(found) if isinstance(url, str)]
+    named = rules_of(state).sitemaps
+    return [*_resolve(state.host, named[:MAX_NAMED])] if named else []
+
+
+@lru_cache(maxsize=64)  # asked of every page
+def _resolve(host: str, named: tuple[str, ...]) -> tuple[Url, ...]:
+    found = (normalise(text, robots_url(host)) for text in named)
+    return tuple(identify(url) for url in dict.fromkeys(found) if isinstance(url, str))
 
 
 def guess_sitemap(state: HostState) -> Url | None:

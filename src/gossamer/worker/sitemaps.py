@@ -25,7 +25,7 @@ from gossamer.politeness.sitemaps import (
 )
 from gossamer.politeness.traps import Distinct
 from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, Reason, UrlStatus
-from gossamer.urls import Url, hash_url, identify
+from gossamer.urls import Url, hash_url, host_of, identify, site_of
 from gossamer.worker.rows import answer_row
 
 if TYPE_CHECKING:
@@ -195,12 +195,11 @@ class Sitemaps:
         if turn.queued.hops:  # an index led here, and that is what a robots.txt would name
             root = await self._root_of(turn, root)
         names = {root, hash_url(asked), hash_url(url.url)}
-        listed = {identify(page)[2:] for page in parsed.urls}
-        hosts = {host for _, host in listed if is_same_place(host, url.host) or host == behalf}
+        listed = {host_of(page) for page in parsed.urls}
+        hosts = {host for host in listed if is_same_place(host, url.host) or host == behalf}
         foreign: dict[str, set[str]] = {}
-        for site, host in listed:
-            if host not in hosts:
-                foreign.setdefault(site, set()).add(host)
+        for host in listed - hosts:
+            foreign.setdefault(site_of(f"{host}/"), set()).add(host)
         for site, theirs in islice(sorted(foreign.items()), MAX_FOREIGN_SITES):
             states = await self._hosts_of(turn, site)
             hosts |= {state.host for state in states if state.host in theirs and names_any(state, names)}
