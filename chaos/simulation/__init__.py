@@ -9,46 +9,74 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
 from collections import Counter
-from typing import Final
+from multiprocessing import Pool
+from typing import TYPE_CHECKING, Final
 
-SHORT_SEEDS: Final = 100
+if TYPE_CHECKING:
+    from chaos.simulation.run import Result
+
+SHORT_SEEDS: Final = 60
+REPORT_EVERY: Final = 500
+FIGURES: Final = ("time_s", "steps", "requests", "pages", "deaths", "fenced")
 
 
 def main(arguments: list[str]) -> None:
     """Run the campaign; exit with 1 if anything broke."""
-    from chaos.simulation.run import simulate
-
     parser = argparse.ArgumentParser(prog="python -m chaos simulate", description=__doc__)
     parser.add_argument("--seeds", type=int, default=1_000, help="how many")
     parser.add_argument("--first", type=int, default=1, help="the first of them")
+    parser.add_argument("--jobs", type=int, default=1, help="processes to share the work")
     parser.add_argument("--seed", type=int, help="replay this one, and show its trace")
+    parser.add_argument("--until-broken", action="store_true", help="end with the first seed that breaks something")
     parser.add_argument("--short", action="store_true", help=f"{SHORT_SEEDS} seeds")
     options = parser.parse_args(arguments)
     if options.seed is not None:
-        result = simulate(options.seed, keep_trace=True)
-        print("\n".join(result.trace))
-        print(result.terms)
-        print(f"seed {result.seed}: trace {result.trace_hash}, {result.broken or 'all that must hold has held'}")
-        sys.exit(bool(result.broken))
-    seeds = SHORT_SEEDS if options.short else options.seeds
-    began_s, cpu_s = time.monotonic(), time.process_time()
+        _replay(options.seed)
+    else:
+        seeds = SHORT_SEEDS if options.short else options.seeds
+        _run(range(options.first, options.first + seeds), options.jobs, until_broken=options.until_broken)
+
+
+def _replay(seed: int) -> None:
+    from chaos.simulation.run import simulate
+
+    result = simulate(seed, keep_trace=True)
+    print("\n".join(result.trace))
+    print(result.terms)
+    print(f"seed {seed}: trace {result.trace_hash}; {result.broken or 'all that must hold has held'}")
+    sys.exit(bool(result.broken))
+
+
+def _run(seeds: range, jobs: int, *, until_broken: bool) -> None:
+    """Run many seeds, and say what broke and what it took."""
+    began_s, cpu_s = time.monotonic(), 0.0
     sums: Counter[str] = Counter()
     failed = []
-    for seed in range(options.first, options.first + seeds):
-        result = simulate(seed)
-        if result.broken:
-            failed.append(seed)
-            print(f"seed {seed}: {result.broken}", flush=True)
-        sums.update(event.fault.value for event in result.terms.events)
-        for name in ("time_s", "steps", "requests", "pages", "deaths", "fenced"):
-            sums[name] += getattr(result, name)
-        if (done := seed + 1 - options.first) % 1_000 == 0:
-            print(f"{done:,} seeds, {len(failed)} broken, {time.monotonic() - began_s:,.0f} s", flush=True)
-    cpu_s = time.process_time() - cpu_s
-    print(f"{seeds:,} seeds in {cpu_s:,.0f} s of CPU ({seeds / cpu_s:.1f} a second); {len(failed)} broke something")
+    with Pool(jobs) as pool:
+        for done, (result, took_s) in enumerate(pool.imap_unordered(_simulate, seeds, chunksize=4), start=1):
+            cpu_s += took_s
+            if result.broken:
+                failed.append(result.seed)
+                print(f"seed {result.seed}: {result.broken}", flush=True)
+                if until_broken:
+                    sys.exit(1)
+            sums.update(event.fault.value for event in result.terms.events)
+            sums.update({name: getattr(result, name) for name in FIGURES})
+            if done % REPORT_EVERY == 0:
+                print(f"{done:,} seeds, {len(failed)} broken, {time.monotonic() - began_s:,.0f} s", flush=True)
+    print(f"{len(seeds):,} seeds in {cpu_s:,.0f} s of CPU ({len(seeds) / cpu_s:.1f} a second): {len(failed)} broken")
     print(", ".join(f"{name} {count:,.0f}" for name, count in sorted(sums.items())))
     if failed:
-        sys.exit(f"replay with --seed: {', '.join(map(str, failed[:20]))}")
+        sys.exit(f"replay with --seed: {', '.join(map(str, sorted(failed)[:20]))}")
+
+
+def _simulate(seed: int) -> tuple[Result, float]:
+    from chaos.simulation.run import simulate
+
+    gc.set_threshold(100_000, 50, 100)  # a seed leaves little garbage, and looking for it takes long
+    began_s = time.process_time()
+    return simulate(seed), time.process_time() - began_s

@@ -56,6 +56,7 @@ class Monitor:
     _workers: dict[int, str] = field(default_factory=dict)  # numbers given out, and to which process
     _gone: set[int] = field(default_factory=set)
     _settled: dict[bytes, object] = field(default_factory=dict)
+    _ruled: set[str] = field(default_factory=set)  # hosts whose robots.txt was heard and written down
     _under_way: dict[str, Ticket] = field(default_factory=dict)  # by site
     _ended_s: dict[str, float] = field(default_factory=dict)  # by site: the end of its last request
     _in_flight: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by process
@@ -107,10 +108,13 @@ class Monitor:
     def completed(self, worker: int, batch: Batch, durable: set[bytes]) -> None:
         """A report is committed; `durable` is what the worker has on disk by now."""
         for visit in batch.visits:
+            self._ruled.update(host.host for host in visit.hosts)
             mine = self._owner.get(visit.site) == (worker, visit.epoch)
             self.fenced += not mine
             for url_hash, outcome in visit.outcomes:
                 if isinstance(outcome, Retry):
+                    if outcome.counted and not outcome.wait_s:
+                        self.fail(f"a page of {visit.site} that failed may be asked for again at once")
                     continue
                 if isinstance(outcome, Done) and outcome.page and url_hash not in durable:
                     self.fail(f"a page of {visit.site} was completed before it was on disk")
@@ -158,6 +162,8 @@ class Monitor:
         if ticket.is_page:
             if url_hash in self._settled:
                 self.fail(f"{process} asks {ticket.url}, which was settled before")
+            if ticket.url[: ticket.url.index("/", len("http://"))] not in self._ruled:
+                self.fail(f"{process} asks {ticket.url} before the rules of its host are written down")
             heard_s, excluded = self._excluded.get(process, (0.0, frozenset()))
             if site in excluded and self.now_s > heard_s + CONNECTING_S:
                 self.fail(f"{process} asks {ticket.url}, though it has heard that {site} is excluded")
@@ -186,8 +192,3 @@ class Monitor:
         """A process is dead: its connections are cut."""
         for ticket in [ticket for ticket in self._under_way.values() if ticket.process == process]:
             self.ended(ticket, status=0, retryable=True, leads_to="", wait_s=0.0)
-
-    @property
-    def settled(self) -> Mapping[bytes, object]:
-        """What is settled, by hash of the URL."""
-        return self._settled

@@ -15,7 +15,7 @@ from gossamer.records import Failed, Fetched, Reason, RequestKind
 from gossamer.simweb import Request
 from gossamer.simweb.answers import Answer, Answers
 from gossamer.simweb.hosts import split
-from gossamer.urls import hash_url, host_of, site_of
+from gossamer.urls import hash_url, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,8 +133,8 @@ class _Exchange:
         self._process = process
         self._done = process.create_future()
         self.answer = _refusal(failure) if isinstance(failure, int) else network.answer(url)
-        site = site_of(url)
         scheme, name, target = split(url)
+        site = site_of(name)
         kind_name = "robots" if kind is RequestKind.ROBOTS else "page"
         now_s = network.scheduler.now_s
         request = Request(now_s, now_s, kind_name, "GET", scheme, name, target, 0, 0, "", 0.0, True, "", url)
@@ -170,6 +170,11 @@ class _Exchange:
         self._network.monitor.ended(self._ticket, **self._facts)
         late_s = self._network.dice.uniform(0, 0.04)  # on its way back
         self._process.call_later(late_s, _wake, self._done)
+
+
+def site_of(name: str) -> str:
+    """Return the site of a host name of a simulated web; not asked of the product, which may be wrong about it."""
+    return ".".join(name.split(".")[-2:])
 
 
 def _wake(future: asyncio.Future[None]) -> None:

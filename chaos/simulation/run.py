@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from chaos.simulation.faults import draw_terms
+from chaos.simulation.faults import Fault, draw_terms
 from chaos.simulation.inflicting import plan
 from chaos.simulation.loop import Scheduler
 from chaos.simulation.monitor import Broken, Monitor
@@ -23,14 +23,15 @@ from gossamer import simweb
 from gossamer.store.checking import check
 from gossamer.store.reading import pages
 from gossamer.store.repair import repair
-from gossamer.urls import host_of
+from gossamer.urls import host_of, identify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from chaos.simulation.faults import Terms
-    from chaos.simulation.web import SmallWeb
+    from chaos.simulation.web import Outcome
     from gossamer.frontier.sqlite import SqliteFrontier
+    from gossamer.records import Reason
 
 MAX_TIME_S: Final = 3_000.0
 MAX_STEPS: Final = 1_000_000
@@ -127,31 +128,47 @@ def _look_at_the_end(world: World, frontier: SqliteFrontier) -> int:
     if monitor.owned:
         monitor.fail(f"sites that nobody gave back: {monitor.owned}")
     found = {url_hash: reason for _, url_hash, reason in frontier.settled()}
-    stored = {row.url_hash: row.url for row in pages(world.folder)}
-    _compare(monitor, web, found, stored)
+    stored = {row.url_hash for row in pages(world.folder)}
+    accepted = _accepted(world, frontier)
+    _compare(monitor, {url_hash: web.outcomes[url_hash] for url_hash in accepted}, found, stored)
     if world.terms.checks_files and (problems := check(world.folder).problems):
         monitor.fail(f"the store is damaged: {problems}")
-    _judge_manners(world)
+    _judge_manners(world, {web.outcomes[url_hash][0] for url_hash in accepted})
     return len(stored)
 
 
-def _compare(monitor: Monitor, web: SmallWeb, found: Mapping[bytes, object], stored: Mapping[bytes, str]) -> None:
-    for url_hash, (url, outcome) in web.outcomes.items():
+def _accepted(world: World, frontier: SqliteFrontier) -> set[bytes]:
+    """Return what the crawl has to settle: all there is, but links that were found while their site was excluded."""
+    outcomes = world.web.outcomes
+    if not any(event.fault is Fault.EXCLUDE for event in world.terms.events):
+        return set(outcomes)
+    return {url_hash for url_hash, (url, _) in outcomes.items() if frontier.known(identify(url).site, url_hash)}
+
+
+def _compare(
+    monitor: Monitor,
+    wanted: Mapping[bytes, tuple[str, Outcome]],
+    found: Mapping[bytes, Reason | None],
+    stored: Container[bytes],
+) -> None:
+    """Check that every URL has ended as it has to, and that nothing else has."""
+    for url_hash, (url, outcome) in wanted.items():
         if url_hash not in found:
             monitor.fail(f"{url} was lost")
-        wanted = None if isinstance(outcome, bool) else outcome
-        if found[url_hash] != wanted:
-            monitor.fail(f"{url} ended as {found[url_hash]} instead of {wanted}")
+        reason = None if isinstance(outcome, bool) else outcome
+        if found[url_hash] != reason:
+            monitor.fail(f"{url} ended as {found[url_hash]} instead of {reason}")
         if outcome is True and url_hash not in stored:
             monitor.fail(f"{url} is done and not stored")
-    if len(found) != len(web.outcomes):
-        monitor.fail(f"{len(found) - len(web.outcomes)} URLs were settled that nobody knows")
+    if len(found) != len(wanted):
+        monitor.fail(f"{len(found) - len(wanted)} URLs were settled that nobody knows")
 
 
-def _judge_manners(world: World) -> None:
+def _judge_manners(world: World, accepted: Container[str]) -> None:
     """Have the log judged by simweb's judge: what was missed, and every gap by the turn that it is in."""
     terms, web = world.terms, world.web
-    alive = {url: depth for url, depth in web.expected.depths.items() if host_of(url) not in web.dead}
+    depths = web.expected.depths.items()
+    alive = {url: depth for url, depth in depths if url in accepted and host_of(url) not in web.dead}
     # What a site asked for is written down as soon as that is possible.
     unheard_s = UNHEARD_S + max((event.length_s for event in terms.events), default=0.0) + MAX_SERVER_S
     verdict = simweb.judge(
