@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gossamer.crawl.announce import count
-from gossamer.crawl.rereading import Rereading
 from gossamer.crawl.rules import Judged, judge_of, rules_of, write_judged
 from gossamer.records import Barred, Batch, Reason, Visit
 
@@ -55,6 +54,8 @@ def rejudge(
         back = admit_barred(frontier, judge_of(frontier, settings.scope))
         if back:
             say(f"The rules admit more than before: {count(back, 'URL')} that had been left out are queued again.")
+        from gossamer.crawl.rereading import Rereading  # few starts need what that takes to load
+
         reread = before.reread if before.towards == now else frozenset()
         progress = Judged(rules=before.rules, towards=now, reread=reread)
 

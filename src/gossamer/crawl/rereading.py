@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from gossamer.crawl.compose import own_exclusions
-from gossamer.inspect.database import open_tables
 from gossamer.inspect.stored import head_of
 from gossamer.page_process.process import PageProcess
 from gossamer.politeness.heads import header
@@ -225,6 +224,8 @@ class Rereading:
                 "where they lead: only new pages bring back what was refused."
             )
             return
+        from gossamer.inspect.database import open_tables  # hardly anybody needs what that takes to load
+
         with open_tables([self._folder], _LINKS_SQL) as tables, tables.read(tables.check(_LINKS_SQL)) as batches:
             for batch in batches:
                 for url, depth, to_url, rel in zip(*batch.to_pydict().values(), strict=True):
