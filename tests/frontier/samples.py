@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gossamer.records import (
@@ -19,7 +21,7 @@ from gossamer.records import (
 from gossamer.urls import identify
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gossamer.frontier import Frontier
 
@@ -75,3 +77,21 @@ def names(claims: Sequence[Claim]) -> list[str]:
 def paths(claimed: Claim) -> list[str]:
     """Return the URLs of a claim without their scheme."""
     return [url.url.partition("://")[2] for url in claimed.urls]
+
+
+@contextmanager
+def beating(beat: Callable[[], object], every_s: float = 0.05) -> Iterator[None]:
+    """Show life again and again, in another thread."""
+    stop = threading.Event()
+
+    def live() -> None:
+        while not stop.wait(every_s):
+            beat()
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

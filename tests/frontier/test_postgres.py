@@ -19,12 +19,15 @@ from bench import claimers
 from gossamer import metrics
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
-from gossamer.frontier.postgres import PostgresFrontier, database
+from gossamer.frontier.postgres import PostgresFrontier, database, migrating
+from gossamer.frontier.postgres.administering import prepare
 from gossamer.frontier.postgres.keys import SHARDS, site_key
+from gossamer.frontier.postgres.migrating import migrate
 from gossamer.records import GONE, Batch, Claimed, Orders, Release, Visit
+from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 from tests.frontier import postgres_server
 from tests.frontier.labs import PostgresLab
-from tests.frontier.samples import claim, complete, link, links, names, wait
+from tests.frontier.samples import beating, claim, complete, link, links, names, wait
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -433,13 +436,49 @@ def test_a_link_that_comes_while_its_site_is_being_put_to_rest_wakes_it(lab: Pos
     assert frontier.audit() == []
 
 
-@pytest.mark.parametrize(("column", "what"), [("normaliser", "URL normaliser"), ("suffix_list", "public suffix list")])
-def test_a_crawl_that_names_sites_differently_is_refused(
-    lab: PostgresLab, outsider: psycopg.Connection[Any], column: str, what: str
+@pytest.mark.parametrize(
+    ("column", "what", "other"),
+    [
+        ("normaliser", "URL normaliser", "other"),
+        ("suffix_list", "public suffix list", "other"),
+        ("shards", "shard count", "64"),
+    ],
+)
+def test_a_crawl_that_names_or_places_sites_differently_is_refused(
+    lab: PostgresLab, outsider: psycopg.Connection[Any], column: str, what: str, other: str
 ) -> None:
-    outsider.execute(f"UPDATE crawl SET {column} = 'other' WHERE name = %s".encode(), (lab.crawl,))
-    with pytest.raises(GossamerError, match=f"made with {what} other"):
+    outsider.execute(f"UPDATE crawl SET {column} = '{other}' WHERE name = %s".encode(), (lab.crawl,))
+    with pytest.raises(GossamerError, match=f"made with {what} {other} and this Gossamer has "):
         lab.open()
+
+
+def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripts = migrating._SCRIPTS
+    for number in ("0001", "0002"):
+        (script,) = [file for file in scripts.iterdir() if file.name.startswith(number)]
+        (tmp_path / script.name).write_bytes(script.read_bytes())
+    address = postgres_server.new_database(version)
+    with psycopg.connect(address, autocommit=True) as old:
+        monkeypatch.setattr(migrating, "_SCRIPTS", tmp_path)
+        migrate(old, "there")
+        monkeypatch.undo()
+        old.execute("SET search_path = gossamer")
+        crawl = (1, "x", NORMALISER_VERSION, SUFFIX_LIST_VERSION, json.dumps({"lease": "0.5"}))
+        old.execute(
+            "INSERT INTO crawl (crawl, name, normaliser, suffix_list, terms) VALUES (%s, %s, %s, %s, %s)", crawl
+        )
+        old.execute("INSERT INTO worker (shard, crawl, worker, home, label) VALUES (1, 1, 1, 'there', 'an older one')")
+        with beating(lambda: old.execute("UPDATE worker SET beats = beats + 1")):
+            for opening in (lambda: PostgresFrontier(address, "x"), lambda: prepare(address)):
+                with pytest.raises(GossamerError, match="workers of an older Gossamer are at work in it: stop that"):
+                    opening()
+        assert migrating.schema_version(old) == 2, "nothing was changed"
+    with PostgresFrontier(address, "x") as frontier:
+        assert [state.label for state in frontier.workers()] == ["an older one"]
+        frontier.resume(delay_s=0)
+        assert frontier.audit() == []
 
 
 def test_a_database_of_a_newer_gossamer_is_left_alone(version: str) -> None:

@@ -17,7 +17,7 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite import SqliteFrontier, database
 from gossamer.frontier.statements import read_statements
-from tests.frontier.samples import claim, complete, link, links
+from tests.frontier.samples import beating, claim, complete, link, links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,6 +170,29 @@ def test_a_frontier_that_names_sites_differently_is_refused(
     frontier._database.connection.execute(f"UPDATE crawl SET {column} = 'other'")
     with pytest.raises(GossamerError, match=f"made with {what} other"):
         SqliteFrontier(path)
+
+
+def test_an_older_frontier_is_upgraded_when_none_of_its_workers_shows_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "frontier.sqlite"
+    old = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    with monkeypatch.context() as older:
+        older.setattr(database, "_scripts", lambda scripts=database._scripts: scripts()[:1])
+        database.migrate(old, path)
+    old.execute("INSERT INTO worker (label) VALUES ('an older one')")
+    with (
+        beating(lambda: old.execute("UPDATE worker SET beats = beats + 1")),
+        pytest.raises(GossamerError, match="workers of an older Gossamer are at work in it: stop that crawl"),
+    ):
+        SqliteFrontier(path)
+    assert old.execute("PRAGMA user_version").fetchone() == (1,), "nothing was changed"
+    old.close()
+    monkeypatch.setattr(database, "OLDER_SILENCE_S", 0.5)
+    with SqliteFrontier(path) as frontier:
+        assert [state.label for state in frontier.workers()] == ["an older one"]
+        frontier.resume(delay_s=0)
+        assert frontier.audit() == []
 
 
 def test_migrations_run_once_and_in_order(tmp_path: Path) -> None:

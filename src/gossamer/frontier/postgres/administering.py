@@ -88,7 +88,7 @@ def _in_bytes(setting: str, unit: str | None) -> str:
 
 
 def prepare(address: str) -> Upgraded:
-    """Create or upgrade the schema; harmless while crawls run, and when several do it at once."""
+    """Create or upgrade the schema; refused while older workers run, harmless when several do it at once."""
     with _connected(address) as (connection, place):
         before = schema_version(connection)
         migrate(connection, place)

@@ -6,20 +6,27 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from gossamer.errors import GossamerError
+from gossamer.frontier.postgres.keys import SHARDS
+from gossamer.frontier.upgrading import refuse_older_workers
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
     import psycopg
 
 _SCRIPTS = resources.files("gossamer.frontier.postgres") / "migrations"
+LEASE_S = 60.0  # unless a crawl has another
+TERMS_VERSION = 2  # the first that kept it
 _LOCK = 0x676F7373616D6572  # of this database, while its schema changes; any number that nobody else uses
 
 
 def migrate(connection: psycopg.Connection[Any], place: str) -> None:
     """Run what is missing of the numbered scripts, each once. Whoever comes first does, and others wait for it."""
     scripts = sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
-    if schema_version(connection) == len(scripts):
+    version = schema_version(connection)
+    if version == len(scripts):
         return
+    if 0 < version < len(scripts):
+        refuse_older_workers(place, lambda: _beats(connection), _lease_s(connection, version))
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         version = schema_version(connection)
@@ -35,6 +42,20 @@ def migrate(connection: psycopg.Connection[Any], place: str) -> None:
             connection.execute("UPDATE gossamer.schema_version SET version = %s", (number,))
 
 
+def _beats(connection: psycopg.Connection[Any]) -> dict[int, int]:
+    """Return the heartbeat counters of all crawls' workers that are not declared dead."""
+    return dict(connection.execute("SELECT worker, beats FROM gossamer.worker WHERE NOT gone").fetchall())
+
+
+def _lease_s(connection: psycopg.Connection[Any], version: int) -> float:
+    """Return for how long a worker of any crawl here may be silent."""
+    if version < TERMS_VERSION:
+        return LEASE_S
+    leases = "SELECT max((terms::json ->> 'lease')::float8) FROM gossamer.crawl"
+    (lease_s,) = connection.execute(leases).fetchone() or (None,)
+    return float(lease_s or LEASE_S)
+
+
 def schema_version(connection: psycopg.Connection[Any]) -> int:
     """Return how many of the scripts were run; 0: there is no schema yet."""
     # Not to_regclass, which may answer from a cache that is older than the lock.
@@ -47,25 +68,26 @@ def schema_version(connection: psycopg.Connection[Any]) -> int:
 
 def find_crawl(connection: psycopg.Connection[Any], name: str, place: str) -> int:
     """Return the number of a crawl, beginning it if there is none; refuse one that names sites or pages differently."""
-    found = "SELECT crawl, normaliser, suffix_list FROM gossamer.crawl WHERE name = %s"
+    found = "SELECT crawl, normaliser, suffix_list, shards FROM gossamer.crawl WHERE name = %s"
     row = connection.execute(found, (name,)).fetchone()
     if row is None:
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             connection.execute(
-                "INSERT INTO gossamer.crawl (crawl, name, normaliser, suffix_list)"
-                " SELECT (SELECT coalesce(max(crawl), 0) + 1 FROM gossamer.crawl), %s, %s, %s ON CONFLICT DO NOTHING",
-                (name, NORMALISER_VERSION, SUFFIX_LIST_VERSION),
+                "INSERT INTO gossamer.crawl (crawl, name, normaliser, suffix_list, shards) SELECT"
+                " (SELECT coalesce(max(crawl), 0) + 1 FROM gossamer.crawl), %s, %s, %s, %s ON CONFLICT DO NOTHING",
+                (name, NORMALISER_VERSION, SUFFIX_LIST_VERSION, SHARDS),
             )
         row = connection.execute(found, (name,)).fetchone()
     assert row is not None
     for what, theirs, ours in (
         ("URL normaliser", row.normaliser, NORMALISER_VERSION),
         ("public suffix list", row.suffix_list, SUFFIX_LIST_VERSION),
+        ("shard count", row.shards, SHARDS),
     ):
         if theirs != ours:
             raise GossamerError(
                 f"The crawl {name} in {place} was made with {what} {theirs} and this Gossamer has {ours}, which would "
-                "name sites or pages differently: install the version it was made with, or start a new crawl."
+                "name or place sites or pages differently: install the version it was made with, or start a new crawl."
             )
     return int(row.crawl)

@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING
 from gossamer import metrics
 from gossamer.errors import GossamerError
 from gossamer.frontier.statements import read_statements
+from gossamer.frontier.upgrading import refuse_older_workers
 from gossamer.records import Scope
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from importlib.resources.abc import Traversable
 
     from gossamer.frontier.clock import Clock
 
 MOUNTS = Path("/proc/self/mountinfo")
+OLDER_SILENCE_S = 10.0  # of workers of an older version, before a frontier is upgraded: five heartbeats
 OLDEST_SQLITE = (3, 33, 0)  # UPDATE … FROM
 NETWORK_FILE_SYSTEMS = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "lustre",
@@ -106,12 +109,17 @@ class Database:
             )
             self.connection.row_factory = sqlite3.Row
             self._configure()
+            if 0 < _version(self.connection) < len(_scripts()):
+                refuse_older_workers(str(path), self._beats, OLDER_SILENCE_S)
             with self._gate:
                 migrate(self.connection, path)
         except sqlite3.DatabaseError as error:
             self._gate.close()
             raise GossamerError(f"{path} cannot be opened as a frontier: {error}.") from error
         self._refuse_other_names(path)
+
+    def _beats(self) -> dict[int, int]:
+        return dict(map(tuple, self.connection.execute("SELECT worker, beats FROM worker WHERE gone = 0")))
 
     def _configure(self) -> None:
         if sqlite3.sqlite_version_info < OLDEST_SQLITE:
@@ -210,8 +218,7 @@ class Gate:
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Bring the schema up to date: numbered scripts, each in a transaction of its own, each run once."""
-    scripts = sorted((f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    scripts, version = _scripts(), _version(connection)
     if version > len(scripts):
         raise GossamerError(f"{path} was written by a newer Gossamer: upgrade this one to go on with it.")
     for number, script in enumerate(scripts[version:], start=version + 1):
@@ -222,6 +229,15 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         "INSERT INTO crawl (only_row, normaliser, suffix_list) VALUES (1, ?, ?) ON CONFLICT DO NOTHING",
         (NORMALISER_VERSION, SUFFIX_LIST_VERSION),
     )
+
+
+def _scripts() -> list[Traversable]:
+    return sorted((f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
 
 
 def refuse_network_file_system(path: Path) -> None:

@@ -1,0 +1,30 @@
+"""When a frontier's schema may be changed: only while nobody works with the older one."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from gossamer.errors import GossamerError
+from gossamer.frontier.clock import boot_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+LOOK_S = 0.25  # between two looks
+
+
+def refuse_older_workers(place: str, beats: Callable[[], Mapping[int, int]], silence_s: float) -> None:
+    """Raise GossamerError if a worker of an older version shows life.
+
+    `beats` reads the heartbeat counters of all workers that nobody has declared dead. Where there are some, this takes
+    until one of them moves, or until none has for `silence_s`: a crash leaves workers behind that only look alive.
+    """
+    before, began_s = beats(), boot_seconds()
+    while before and boot_seconds() - began_s < silence_s:
+        time.sleep(LOOK_S)
+        if any(before.get(worker) != count for worker, count in beats().items()):
+            raise GossamerError(
+                f"The frontier in {place} has to be upgraded, and workers of an older Gossamer are at work in it: stop "
+                "that crawl on all machines (gossamer stop), then start again."
+            )
