@@ -24,7 +24,7 @@ from gossamer.politeness.sitemaps import (
     submission_of,
 )
 from gossamer.politeness.traps import Distinct
-from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, Reason, UrlStatus
+from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, Reason, Retry, UrlStatus
 from gossamer.urls import Url, hash_url, host_of, identify, site_of
 from gossamer.worker.rows import answer_row
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from gossamer.worker.figures import Figures
 
 PORTION_LINKS: Final = 2_000  # handed in at once: more would hold the frontier for too long
+MAX_WAITING_BYTES: Final = 256_000_000  # of sitemaps that came and are still to be read
+CROWDED_S: Final = 60.0  # one for which there is no room then comes again after so long
 MAX_FOREIGN_SITES: Final = 50  # whose robots.txt files are looked up for one sitemap
 
 
@@ -74,6 +76,7 @@ class Sitemaps:
         self._choose_links = choose_links
         self._files = Distinct(settings.max_sitemaps)  # by host; forgotten at a restart, like other limits
         self._reading = asyncio.Lock()
+        self._waiting_bytes = 0
 
     # ------------------------------------------------------------------ which there are
 
@@ -127,6 +130,7 @@ class Sitemaps:
         return self._max_depth is not None and depth > self._max_depth
 
     async def _is_read(self, sitemap: Url) -> bool:
+        await self._desk.ledger.hurry()  # that it was read a moment ago may not be written down yet
         try:
             state = await self._desk.find_url(sitemap)
         except FrontierError:
@@ -137,19 +141,29 @@ class Sitemaps:
 
     async def read(self, turn: Turn, url: QueuedUrl, answer: Fetched) -> Outcome:
         """Read a sitemap that came and queue what it lists; return what became of it."""
-        async with self._reading:
-            parsed = await self._pages.read_sitemap(answer, archive=self._store.archives)
-            if isinstance(parsed, ParseFailed):
-                self._figures.sitemaps("unread")
-                return GivenUp(reason=self.reason_for(turn, url, parsed.reason))
-            if parsed.archive:
-                row = answer_row(url, turn.site.site, answer, parsed.payload_digest)
-                self._store.keep_answer(row, parsed.archive, parsed.response_offset)
-            self._figures.sitemaps("read")
-            self._figures.sitemap_entries("bad_url", parsed.refused)
-            leave = await self._leave(turn, url, parsed)
-            await self._queue_pages(turn, url, parsed, leave)
-            self._queue_sitemaps(turn, url, parsed, leave)
+        size_bytes = len(answer.body)
+        if self._waiting_bytes and self._waiting_bytes + size_bytes > MAX_WAITING_BYTES:
+            return Retry(wait_s=CROWDED_S, counted=False)
+        self._waiting_bytes += size_bytes
+        try:
+            async with self._reading:
+                return await self._read(turn, url, answer)
+        finally:
+            self._waiting_bytes -= size_bytes
+
+    async def _read(self, turn: Turn, url: QueuedUrl, answer: Fetched) -> Outcome:
+        parsed = await self._pages.read_sitemap(answer, archive=self._store.archives)
+        if isinstance(parsed, ParseFailed):
+            self._figures.sitemaps("unread")
+            return GivenUp(reason=self.reason_for(turn, url, parsed.reason))
+        if parsed.archive:
+            row = answer_row(url, turn.site.site, answer, parsed.payload_digest)
+            self._store.keep_answer(row, parsed.archive, parsed.response_offset)
+        self._figures.sitemaps("read")
+        self._figures.sitemap_entries("bad_url", parsed.refused)
+        leave = await self._leave(turn, url, parsed)
+        await self._queue_pages(turn, url, parsed, leave)
+        self._queue_sitemaps(turn, url, parsed, leave)
         return Done(page=False)
 
     def reason_for(self, turn: Turn, url: QueuedUrl, reason: Reason) -> Reason:
@@ -159,7 +173,8 @@ class Sitemaps:
 
     async def _queue_pages(self, turn: Turn, url: QueuedUrl, parsed: ParsedSitemap, leave: _Leave) -> None:
         """Queue the pages in portions, each rank after the other; the sitemap is done when all of them are kept."""
-        depth = max(1, url.depth)
+        depth, unsent = max(1, url.depth), 0
+        url = url._replace(url_hash=hash_url(url.url))  # what the pages are found on, on whosever behalf it is read
         for rank, ranked in groupby(zip(parsed.ranks, parsed.urls, strict=True), itemgetter(0)):
             while portion := [identify(page) for _, page in islice(ranked, PORTION_LINKS)]:
                 ours = [page for page in portion if page.host in leave.hosts]
@@ -168,8 +183,10 @@ class Sitemaps:
                 self._figures.sitemap_entries("not_wanted", len(ours) - len(links))
                 self._figures.sitemap_entries("accepted", len(links))
                 self._desk.ledger.note_links(links)
-                if len(portion) == PORTION_LINKS:
+                unsent += len(links)
+                if unsent >= PORTION_LINKS:
                     await self._desk.ledger.hurry()
+                    unsent = 0
 
     def _queue_sitemaps(self, turn: Turn, url: QueuedUrl, parsed: ParsedSitemap, leave: _Leave) -> None:
         """Queue the sitemaps that an index names, of its own site, unless too many indexes stand behind each other."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.records import Claimed, Done, Retry, Scope, UrlStatus
+from gossamer.records import Claimed, Done, Kind, Retry, Scope, UrlStatus
 from tests.frontier.samples import claim, complete, link, links, names, paths, wait
 
 if TYPE_CHECKING:
@@ -34,6 +34,21 @@ def test_a_link_that_stands_twice_in_a_batch_counts_once(lab: Lab) -> None:
     assert found is not None
     assert found.depth == 1
     assert frontier.stats().queued == 1
+
+
+def test_a_sitemap_stays_one_and_may_be_queued_again_on_behalf_of_another_host(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    plain = link("a.test/map.xml")._replace(kind=Kind.SITEMAP, hops=2)
+    once_more = link("a.test/map.xml")._replace(
+        url=f"{plain.url}#https://b.a.test", url_hash=bytes(16), kind=Kind.SITEMAP
+    )
+    assert frontier.add([plain, once_more, link("a.test/x")]) == 3
+    (claimed,) = claim(frontier)
+    assert [(url.url, url.url_hash, url.kind, url.hops, url.host) for url in claimed.urls] == [
+        (plain.url, plain.url_hash, Kind.SITEMAP, 2, "https://a.test"),
+        (once_more.url, once_more.url_hash, Kind.SITEMAP, 0, "https://a.test"),
+        ("https://a.test/x", claimed.urls[2].url_hash, Kind.PAGE, 0, "https://a.test"),
+    ]
 
 
 def test_no_links_is_not_a_mistake(lab: Lab) -> None:
