@@ -85,7 +85,7 @@ def test_only_the_deepest_pages_are_read_again_if_nothing_but_the_depth_grew() -
 def test_rules_are_kept_as_they_were(tmp_path: Path, frontier: SqliteFrontier) -> None:
     assert read_judged(tmp_path / "new", frontier) is None
     rules = Rules(scope=Scope.HOST, max_depth=2, include=("/ä",), exclude=("*.pdf$",), exclusions=("a.test",))
-    judged = Judged(rules=rules, towards=WEB, reread=frozenset({"one", "two"}))
+    judged = Judged(rules=rules, tried=(WEB, rules), reread=frozenset({"one", "two"}))
     write_judged(tmp_path, judged)
     assert read_judged(tmp_path, frontier) == judged
 
@@ -130,6 +130,25 @@ def test_a_start_that_was_cut_off_is_made_up_for(tmp_path: Path, frontier: Sqlit
     (tmp_path / RULES_FILE).write_text(was)
     start(frontier, tmp_path)
     assert queued(frontier) == {"a.test/", "b.test/x"}
+    assert frontier.audit() == []
+
+
+@pytest.mark.parametrize("first", [Scope.WEB, Scope.SITE])
+def test_rules_of_a_start_that_was_cut_off_do_not_outlive_it(
+    first: Scope, tmp_path: Path, frontier: SqliteFrontier
+) -> None:
+    start(frontier, tmp_path)
+    frontier.add([link("a.test/", 0, seeded=True), link("b.test/x")])
+    start(frontier, tmp_path, scope=first)
+    expected = queued(frontier)
+    for scope in (Scope.HOST, Scope.WEB, Scope.SITE):
+        settled = read_judged(tmp_path, frontier)
+        assert settled is not None
+        start(frontier, tmp_path, scope=scope)
+        tried = (*settled.tried, rules_of(frontier, ScopeSettings(scope=scope)))
+        write_judged(tmp_path, Judged(rules=settled.rules, tried=tried))  # all was done but for the last word
+    start(frontier, tmp_path, scope=first)
+    assert queued(frontier) == expected
     assert frontier.audit() == []
 
 
@@ -187,6 +206,7 @@ def test_what_an_exclusion_barred_is_queued_again_when_it_is_taken_back(
     rules = rules_of(frontier, ScopeSettings(scope=Scope.WEB))
     judged = read_judged(tmp_path, frontier)
     assert judged is not None
+    assert judged.rules is not None
     assert rules.admit_more_than(judged.rules), "the next start reads links again"
 
 

@@ -42,32 +42,45 @@ def rejudge(
 ) -> None:
     """Let the rules of this start hold for all that the crawl knows; `before` tells of the last one."""
     now = rules_of(frontier, settings.scope)
-    if before is None or before.rules == now:
-        if before is None or before.towards is not None:
-            write_judged(folder, Judged(rules=now))
-        return
-    if before.rules is None or now.admit_less_than(before.rules):
-        left_out = bar_queued(frontier, judge_of(frontier, settings.scope, sites_too=False))
-        if left_out:
-            say(f"The rules admit less than before: {count(left_out, 'queued URL')} left out.")
+    if before is None:
+        return write_judged(folder, Judged(rules=now))
+    formers = [before.rules, *before.tried]
+    if formers == [now]:
+        return None
+    reread = before.reread if before.tried[-1:] == (now,) else frozenset()
+    progress = Judged(rules=before.rules, tried=(*(one for one in before.tried if one != now), now), reread=reread)
+    write_judged(folder, progress)  # whatever happens from here on, the next start knows what was tried
+    less = any(one is None or now.admit_less_than(one) for one in formers)
+    more = any(one is None or now.admit_more_than(one) for one in formers)
+    if less and (left_out := bar_queued(frontier, judge_of(frontier, settings.scope, sites_too=False))):
+        say(f"The rules admit less than before: {count(left_out, 'queued URL')} left out.")
+    if more and (back := admit_barred(frontier, judge_of(frontier, settings.scope))):
+        say(f"The rules admit more than before: {count(back, 'URL')} that had been left out are queued again.")
     if before.rules is None or now.admit_more_than(before.rules):
-        back = admit_barred(frontier, judge_of(frontier, settings.scope))
-        if back:
-            say(f"The rules admit more than before: {count(back, 'URL')} that had been left out are queued again.")
-        from gossamer.crawl.rereading import Rereading  # few starts need what that takes to load
+        _reread(frontier, folder, settings, progress, say=say, hooks=hooks)
+    return write_judged(folder, Judged(rules=now))
 
-        reread = before.reread if before.towards == now else frozenset()
-        progress = Judged(rules=before.rules, towards=now, reread=reread)
 
-        def note(file: str) -> None:
-            nonlocal progress
-            progress = replace(progress, reread=progress.reread | {file})
-            write_judged(folder, progress)
+def _reread(
+    frontier: Frontier,
+    folder: Path,
+    settings: Settings,
+    progress: Judged,
+    *,
+    say: Callable[[str], None],
+    hooks: Hooks | None,
+) -> None:
+    """Read the links of stored pages again, but for files of which that is done; keep in mind how far it is."""
+    from gossamer.crawl.rereading import Rereading  # few starts need what that takes to load
 
-        least_depth = now.least_depth(before.rules) if before.rules else 0
-        rereading = Rereading(frontier, folder, settings, least_depth=least_depth, hooks=hooks)
-        asyncio.run(rereading.run(reread, note=note, say=say))
-    write_judged(folder, Judged(rules=now))
+    def note(file: str) -> None:
+        nonlocal progress
+        progress = replace(progress, reread=progress.reread | {file})
+        write_judged(folder, progress)
+
+    least_depth = progress.tried[-1].least_depth(progress.rules) if progress.rules else 0
+    rereading = Rereading(frontier, folder, settings, least_depth=least_depth, hooks=hooks)
+    asyncio.run(rereading.run(progress.reread, note=note, say=say))
 
 
 def bar_queued(frontier: Frontier, judge: Judge) -> int:

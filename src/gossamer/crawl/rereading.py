@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -207,13 +207,13 @@ class Rereading:
         record = find_record(self._folder, said["filename"], int(said["offset"]))
         source = identify(said["url"])
         state = self._frontier.find_url(source.site, source.url_hash)
-        target = normalise(header(record.block, "Location") or "", source.url)
+        target = normalise(header(head_of(record), "Location") or "", source.url)
         if state is None or not isinstance(target, str):
             return
-        named = identify(target)
-        if state.depth and not select_links([named], depth=0, max_depth=None, **self._rules()):
-            return
-        self._found.append(Link(*named, state.depth, seeded=state.depth == 0, hops=1, via=source.url_hash))
+        if state.depth == 0:
+            self._found.append(Link(*identify(target), 0, seeded=True, hops=1, via=source.url_hash))
+        else:  # a link that is as near as what it stands for
+            self._take(source, state.depth - 1, [identify(target)], hops=1)
 
     # ------------------------------------------------------------------ the link graph
 
@@ -237,14 +237,17 @@ class Rereading:
 
     # ------------------------------------------------------------------ into the frontier
 
-    def _take(self, page: Url, depth: int, links: Sequence[Url]) -> None:
-        """Note what the rules let the crawl follow of a page's links."""
-        chosen = select_links(links, depth=depth, max_depth=self._settings.scope.max_depth, **self._rules())
+    def _take(self, page: Url, depth: int, links: Sequence[Url], *, hops: int = 0) -> None:
+        """Note what the rules let the crawl follow of the links of a page at this depth."""
+        chosen = select_links(
+            links,
+            depth=depth,
+            max_depth=self._settings.scope.max_depth,
+            exclusions=self._exclusions,
+            include=self._include,
+        )
         chosen, _ = self._traps.select(chosen, host=page.host, site=page.site, year=self._year)
-        self._found += self._hooks.choose([Link(*link, depth + 1, via=page.url_hash) for link in chosen])
-
-    def _rules(self) -> dict[str, Any]:
-        return {"exclusions": self._exclusions, "include": self._include}
+        self._found += self._hooks.choose([Link(*link, depth + 1, hops=hops, via=page.url_hash) for link in chosen])
 
     def _add(self) -> None:
         if self._found:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.crawl.compose import own_exclusions
@@ -102,8 +102,8 @@ class Judged:
     """By which rules a folder's links were judged, and how far a judgement by others has come."""
 
     rules: Rules | None  # None: nobody knows
-    towards: Rules | None = None
-    reread: frozenset[str] = field(default_factory=frozenset)  # files whose links were read again by the latter
+    tried: tuple[Rules, ...] = ()  # of starts since that were cut off while they judged
+    reread: frozenset[str] = frozenset()  # files whose links were read again by the last of these
 
 
 def read_judged(folder: Path, frontier: Frontier) -> Judged | None:
@@ -112,8 +112,8 @@ def read_judged(folder: Path, frontier: Frontier) -> Judged | None:
     if file.exists():
         said = json.loads(file.read_text(encoding="utf-8"))
         return Judged(
-            rules=_rules(said["rules"]),
-            towards=_rules(said["towards"]),
+            rules=_rules(said["rules"]) if said["rules"] else None,
+            tried=tuple(map(_rules, said["tried"])),
             reread=frozenset(said["reread"]),
         )
     if (folder / SETTINGS_FILE).exists():  # a crawl that an older version began
@@ -134,8 +134,6 @@ def write_judged(folder: Path, judged: Judged) -> None:
     new.replace(folder / RULES_FILE)
 
 
-def _rules(said: dict[str, Any] | None) -> Rules | None:
-    if said is None:
-        return None
+def _rules(said: dict[str, Any]) -> Rules:
     lists = {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
     return Rules(**{**said, **lists, "scope": Scope(said["scope"])})
