@@ -14,6 +14,8 @@ import os
 import shutil
 import signal
 import time
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.campaign import Campaign, Run, Size
@@ -24,8 +26,6 @@ from chaos.namespaces import run as do
 from tests.end_to_end.crawls import wait_until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.end_to_end.crawls import Crawl, Start
 
 KINDS = ("everything", "archives and tables", "log", "database")
@@ -39,7 +39,8 @@ FLAGS = ("--set", "min_free_space=0")  # else the crawl would pause long before 
 def fill(run: Run) -> None:
     """Crawl a web on small disks, one of which is full for a while."""
     kind = KINDS[run.seed % len(KINDS)]
-    with crawl_of(run) as crawl:
+    with ExitStack() as mounted, crawl_of(run) as crawl:
+        mounted.callback(_unmount, run.folder)
         crawl.folder.mkdir()
         if kind in ("everything", "database"):
             _mount(crawl.folder)
@@ -61,6 +62,13 @@ def fill(run: Run) -> None:
 
 def _mount(folder: Path) -> None:
     do("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "tmpfs", folder)
+
+
+def _unmount(folder: Path) -> None:
+    """Unmount everything below a folder, the innermost first."""
+    points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for point in sorted((point for point in points if point.startswith(f"{folder}/")), reverse=True):
+        do("umount", point)
 
 
 def _part(folder: Path, outside: Path, kind: str) -> None:

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fastwarc.warc import ArchiveIterator as FastIterator
-from warcio.archiveiterator import ArchiveIterator
-
 from gossamer import simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.urls import host_of, identify, site_of
@@ -62,18 +59,19 @@ def loss(crawl: Crawl) -> Loss:
     return Loss(at=at, looked=time.monotonic(), settled=settled, hosts=hosts)
 
 
-def judge_all(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = ()) -> Verdict:
+def judge_all(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = (), robots_expire: bool = False) -> Verdict:
     """Check everything that can be checked of a crawl that has come to its end."""
-    verdict = judge_log(run, crawl, losses=losses)
+    verdict = judge_log(run, crawl, losses=losses, robots_expire=robots_expire)
     verify(run, crawl.folder)
     read_archives(run, crawl.folder)
     return verdict
 
 
-def judge_log(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = ()) -> Verdict:
+def judge_log(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = (), robots_expire: bool = False) -> Verdict:
     """Check by the server's log that exactly what should be asked for was, nothing too early, nothing needlessly again.
 
-    Asking again is right for what was under way at a fault or not yet in the frontier, and for nothing else.
+    Asking again is right for what was under way at a fault or not yet in the frontier, and, if `robots_expire`, for
+    robots.txt, of which nobody but the server's clock knows how old it is.
     """
     log = sorted(crawl.server.log(), key=lambda request: request.arrived)
     expected = simweb.expected(crawl.server.web, crawl.seeds, token="Gossamer")
@@ -86,7 +84,7 @@ def judge_log(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = ()) -> Verdict
     for request in log:
         asked[request.url].append(request)
     unexplained = []
-    for repeat in (*verdict.repeated, *verdict.repeated_robots):
+    for repeat in (*verdict.repeated, *(() if robots_expire else verdict.repeated_robots)):
         explained = sum(
             any(
                 loss.at <= again.arrived and (again.arrived <= loss.looked or loss.may_have_lost(before))
@@ -116,6 +114,9 @@ def verify(run: Run, folder: Path) -> None:
 
 def read_archives(run: Run, folder: Path) -> None:
     """Check that others can read the archives, and read the same."""
+    from fastwarc.warc import ArchiveIterator as FastIterator
+    from warcio.archiveiterator import ArchiveIterator
+
     for segment in sorted((folder / "warc").glob("*.warc.gz")):
         try:
             with segment.open("rb") as file:
