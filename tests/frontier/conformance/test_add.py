@@ -40,7 +40,8 @@ def test_a_sitemap_stays_one_and_may_be_queued_again_on_behalf_of_another_host(l
     frontier, _ = lab.join()
     plain = link("a.test/map.xml")._replace(kind=Kind.SITEMAP)
     frontier.add([plain])
-    complete(frontier, *claim(frontier))
+    (claimed,) = claim(frontier)
+    complete(frontier, claimed)
     once_more = plain._replace(url=f"{plain.url}#https://b.a.test", url_hash=bytes(16), hops=2)
     assert frontier.add([plain, once_more]) == 1
     lab.advance(70)
