@@ -39,18 +39,12 @@ class TrapPage(NamedTuple):
     words: str = ""  # on this page alone
 
 
-def _calendar(door: Door) -> TrapPage:
-    found = re.fullmatch(r"/calendar/(\d+)/(\d+)", door.target)
+def _months(door: Door, form: str) -> TrapPage:
+    """A month of a calendar, which links to the one before and the one after."""
+    found = re.search(r"(\d+)\D(\d+)$", door.target)
     year, month = (int(found[1]), int(found[2])) if found else (door.year, 6)
-    months = [divmod(12 * year + month - 1 + step, 12) for step in (-1, 1)]
-    return TrapPage(tuple(f"/calendar/{year}/{month + 1}" for year, month in months), words=f"{month}/{year}")
-
-
-def _dates(door: Door) -> TrapPage:
-    found = re.fullmatch(r"/day\?date=(\d+)-(\d+)", door.target)
-    year, month = (int(found[1]), int(found[2])) if found else (door.year, 6)
-    months = [divmod(12 * year + month - 1 + step, 12) for step in (-1, 1)]
-    return TrapPage(tuple(f"/day?date={year}-{month + 1:02d}" for year, month in months), words=f"{month}/{year}")
+    around = [divmod(12 * year + month - 1 + step, 12) for step in (-1, 1)]
+    return TrapPage(tuple(form.format(year, month + 1) for year, month in around), words=f"{month}/{year}")
 
 
 def _sessions(door: Door) -> TrapPage:
@@ -106,8 +100,8 @@ def _missing(door: Door) -> TrapPage:
 
 
 TRAPS: dict[str, Callable[[Door], TrapPage]] = {
-    "calendar": _calendar,
-    "dates": _dates,  # a calendar by its query
+    "calendar": lambda door: _months(door, "/calendar/{}/{}"),
+    "dates": lambda door: _months(door, "/day?date={}-{:02d}"),
     "sessions": _sessions,  # names one in every link, in the path and in the query
     "deeper": _deeper,
     "longer": _longer,
