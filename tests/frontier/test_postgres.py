@@ -267,6 +267,65 @@ def test_ten_first_comers_create_one_schema_and_one_crawl(version: str) -> None:
         assert other.stats().known == 0
 
 
+def test_a_hundred_workers_that_start_in_one_second_do_not_stampede_and_none_starves() -> None:
+    """Nobody has made the schema or the crawl before; the first who is in brings the seeds."""
+    workers, sites_each = 100, 5
+    address = postgres_server.new_database(postgres_server.versions()[-1])
+    seeds = [link(f"s{number}.test/", 0) for number in range(workers * sites_each)]
+    barrier = threading.Barrier(workers)
+    seeded = threading.Event()
+    connections: list[int] = []
+
+    def work(number: int) -> tuple[float, int, list[str]]:
+        barrier.wait()
+        began_s = time.monotonic()
+        with PostgresFrontier(address, "the crawl", home=f"machine {number % 4}") as frontier:
+            frontier.join(f"worker {number}")
+            assert isinstance(frontier.heartbeat({}), Orders)
+            if number == 0:
+                frontier.add(seeds)
+                seeded.set()
+            ready_s = time.monotonic() - began_s
+            barrier.wait()  # as many as there are: what is fair depends on it
+            assert seeded.wait(10)
+            asked = 1
+            while not (mine := names(claim(frontier, 50))) and asked < 10:
+                asked += 1  # all that it looked at was being taken by others
+            assert isinstance(frontier.heartbeat({}), Orders)
+            barrier.wait()
+            return ready_s, asked, mine
+
+    def count_connections() -> None:
+        with psycopg.connect(address, autocommit=True) as outside:
+            count = (
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+            while not seeded.wait(0.02):
+                connections.append((outside.execute(count).fetchone() or (0,))[0])
+
+    before = metrics.snapshot()
+    counting = threading.Thread(target=count_connections)
+    counting.start()
+    with ThreadPoolExecutor(workers) as pool:
+        found = list(pool.map(work, range(workers)))
+    counting.join()
+    after = metrics.snapshot()
+    counted = [name for name in after if name.startswith("gossamer_frontier_statement_seconds_count")]
+    statements = sum(after[name] - before.get(name, 0) for name in counted) / workers
+    ready_s, asked, mine = zip(*found, strict=True)
+    claimed = [site for sites in mine for site in sites]
+    shares = [len(sites) for sites in mine]
+    print(
+        f"ready within {max(ready_s):.1f} s; {min(shares)} to {max(shares)} sites with {max(asked)} claims at most; "
+        f"{max(connections)} connections at most; {statements:.0f} statements each"
+    )
+    assert len(set(claimed)) == len(claimed)
+    assert min(shares) >= 1
+    assert max(shares) <= 2 * sites_each
+    assert max(connections) <= workers
+    assert statements < 40
+
+
 def test_crawls_in_one_database_know_nothing_of_each_other(lab: PostgresLab) -> None:
     first, _ = lab.join()
     first.add(links("a.test", 3))
