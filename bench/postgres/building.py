@@ -30,6 +30,7 @@ SETTINGS = {
 _SPREAD = 2_654_435_761  # consecutive pages lie on sites far apart
 _SCALE = 1 << 32
 
+_SHARDS = "INSERT INTO open_shard (crawl, shard) SELECT %(crawl)s, s FROM generate_series(0, 255) s"
 # Site 0 has most pages, every site one; in the order of arrival, so that a site's pages lie scattered as in a crawl.
 _QUEUE = f"""
     INSERT INTO queue (shard, crawl, site_id, seq, rank, depth, hops, kind, url_hash, url)
@@ -52,7 +53,7 @@ _COUNT = """
 _INDEXES = """
     SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid), conname, indrelid::regclass::text
     FROM pg_index LEFT JOIN pg_constraint ON conindid = indexrelid
-    WHERE indrelid IN ('queue'::regclass, 'seen'::regclass)
+    WHERE indrelid IN ('site'::regclass, 'queue'::regclass, 'seen'::regclass)
 """
 
 
@@ -91,33 +92,33 @@ def build(address: str, crawl: str, urls: int, sites: int, delay_s: float = 70) 
         number = frontier._database.crawl  # noqa: SLF001 - written to beside the contract
     with psycopg.connect(address, options="-c search_path=gossamer -c work_mem=256MB") as connection:
         with connection.cursor() as cursor:
-            shards = "INSERT INTO open_shard (crawl, shard) SELECT %s, s FROM generate_series(0, 255) s"
-            cursor.execute(shards, (number,))
-            with cursor.copy("COPY site (shard, crawl, site_id, name, arrival, paced_at, ready_at) FROM STDIN") as copy:
-                for site in range(sites):
-                    name = f"site-{site}.test"
-                    key = site_key(number, name)
-                    copy.write(f"{key.shard}\t{number}\t{key.site_id}\t{name}\t{site}\t{site}\t{site}\n")
-            cursor.execute("ANALYZE site")
+            cursor.execute("TRUNCATE site, queue, seen")  # what is written in the same transaction needs no log
             indexes = cursor.execute(_INDEXES).fetchall()
-            cursor.execute("TRUNCATE queue, seen")  # what is written in the same transaction needs no log
             for name, _, constraint, table in indexes:
                 drop = f"ALTER TABLE {table} DROP CONSTRAINT {constraint}" if constraint else f"DROP INDEX {name}"
                 cursor.execute(drop.encode())
+            _copy_sites(cursor, number, sites)
             values = {"crawl": number, "urls": urls, "sites": sites}
-            for statement in (_QUEUE, _SEEN, _COUNT):
+            for statement in (_SHARDS, _QUEUE, _SEEN, _COUNT):
                 cursor.execute(statement.encode(), values)
             for name, made_by, constraint, table in indexes:
                 cursor.execute(made_by.encode())
                 if constraint:
-                    cursor.execute(
-                        f"ALTER TABLE {table} ADD CONSTRAINT {constraint} PRIMARY KEY USING INDEX {name}".encode()
-                    )
+                    key = f"ALTER TABLE {table} ADD CONSTRAINT {constraint} PRIMARY KEY USING INDEX {name}"
+                    cursor.execute(key.encode())
         connection.commit()
         connection.autocommit = True
         connection.execute("ANALYZE")
-        connection.execute("VACUUM site")
         connection.execute("CHECKPOINT")
+
+
+def _copy_sites(cursor: psycopg.Cursor[Any], crawl: int, sites: int) -> None:
+    with cursor.copy("COPY site (shard, crawl, site_id, name, arrival, paced_at, ready_at) FROM STDIN") as copy:
+        for site in range(sites):
+            name = f"site-{site}.test"
+            key = site_key.__wrapped__(crawl, name)  # each is asked for once
+            copy.write(f"{key.shard}\t{crawl}\t{key.site_id}\t{name}\t{site}\t{site}\t{site}\n")
+    cursor.execute("ANALYZE site")
 
 
 def warm(address: str) -> None:

@@ -17,8 +17,6 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import psycopg
-
 from bench.postgres.building import Meter, build, database, load_average, server
 from gossamer.frontier.postgres import PostgresFrontier
 from gossamer.frontier.postgres.database import SQL
@@ -77,16 +75,20 @@ def pages_per_claim(frontier: PostgresFrontier, claims: int = 20) -> tuple[float
 
 
 def claim_plan(frontier: PostgresFrontier, shard: int) -> list[dict[str, Any]]:
-    """Return the steps of the claim in one shard, as the server runs it for a worker; nothing of it stays."""
+    """Return the steps of a claim in one shard, planned as for a worker: once, for any values; nothing of it stays."""
     db = frontier._database  # noqa: SLF001 - plans are not part of the contract
     connection = db._connected()  # noqa: SLF001
     values = {
         "crawl": db.crawl, "worker": db.worker, "shard": shard, "sites": CLAIM_SITES, "left": 1 << 62,
         "now_ms": 1 << 50, "delay_ms": 70_000, "more_hosts": 8, "site_limit": NO_SITE_LIMIT,
     }  # fmt: skip
-    with connection.transaction(force_rollback=True), psycopg.ClientCursor(connection) as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {SQL['claim']}".encode(), values)
-        (found,) = cursor.fetchone() or (None,)
+    places = {name: f"${number}" for number, name in enumerate(values, start=1)}
+    types = ", ".join(["int8"] * len(values))
+    execute = f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked_at ({', '.join(map(str, values.values()))})"
+    with connection.transaction(force_rollback=True):
+        connection.execute(f"PREPARE looked_at ({types}) AS {SQL['claim'] % places}".encode())
+        (found,) = connection.execute(execute.encode()).fetchone() or (None,)
+        connection.execute("DEALLOCATE looked_at")
     return list(_steps((found if isinstance(found, list) else json.loads(str(found)))[0]["Plan"]))
 
 

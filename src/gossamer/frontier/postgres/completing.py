@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.barring import bar, count_pages
-from gossamer.frontier.postgres.keys import SiteKey, by_shard
-from gossamer.frontier.postgres.releasing import Leaving, release_sites, rest_emptied
+from gossamer.frontier.postgres.keys import SiteKey
+from gossamer.frontier.postgres.releasing import Leaving, lock_visited, release_sites, rest_emptied
 from gossamer.records import Barred, Done, GivenUp, Retry
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[str, ...]:
     if not visits:
         return ()
     keyed = [(tx.site_key(visit.site), visit) for visit in visits]
-    rows = _lock(tx, [key for key, _ in keyed])
+    rows = lock_visited(tx, [key for key, _ in keyed])
     known = [(key, visit) for key, visit in keyed if key in rows]
     bar(tx, [
         (key, url_hash, outcome.reason)
@@ -50,12 +50,6 @@ def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[str, ...]:
     if idle := {key for key, _ in known if rows[key].owner is None and rows[key].has_work}:
         rest_emptied(tx, idle)
     return tuple(lost)
-
-
-def _lock(tx: Transaction, keys: list[SiteKey]) -> dict[SiteKey, Row]:
-    shards = by_shard(set(keys))
-    answers = tx.each("lock_visited", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
-    return {SiteKey(shard, row.site_id): row for shard, rows in zip(shards, answers, strict=True) for row in rows}
 
 
 def _leaving(tx: Transaction, key: SiteKey, row: Row, visit: Visit, pages: int) -> Leaving:

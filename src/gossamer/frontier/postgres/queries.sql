@@ -298,6 +298,8 @@ RETURNING site_id
 -- ---------------------------------------------------------------- complete
 
 -- name: lock_visited
+-- Before anything else is done to these sites, in key order: of two who do something to the same ones, such as a late
+-- completion and a recovery, or two recoveries, the second waits at the first site and neither for the other.
 SELECT site_id, owner, epoch, in_hand, has_work FROM site
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[])
 ORDER BY site_id FOR NO KEY UPDATE
@@ -395,6 +397,10 @@ SELECT worker, beats, home FROM worker WHERE crawl = %(crawl)s AND NOT gone
 -- name: dead_owners
 SELECT t.worker FROM tally t JOIN worker w ON w.shard = t.shard AND w.crawl = t.crawl AND w.worker = t.worker
 WHERE t.crawl = %(crawl)s AND t.owned > 0 AND w.gone ORDER BY t.worker
+
+-- name: lock_dead
+-- One at a time frees what a dead worker owns: others who noticed its death too leave that to whoever came first.
+SELECT 1 FROM worker WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s FOR NO KEY UPDATE SKIP LOCKED
 
 -- name: owned_sites
 SELECT o.shard, s.site_id, s.name, s.epoch, s.in_hand, s.delay_ms, s.failures

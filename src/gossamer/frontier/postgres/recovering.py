@@ -66,7 +66,10 @@ def free_all(database: Database, worker: int) -> int:
 
 
 def _free_some(tx: Transaction, worker: int) -> tuple[int, int]:
-    """Return how many sites were found and how many of them were freed by us."""
+    """Return how many sites were found and how many of them were freed by us; none if somebody else is at it."""
+    if not tx.run("lock_dead", shard=worker_shard(worker), worker=worker):
+        tx.has_written = False
+        return 0, 0
     owned = owned_sites(tx, worker, FREE_SITES)
     if not owned and worker != tx.worker:
         _inherit_figures(tx, worker)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gossamer.frontier.postgres.keys import SiteKey, by_shard
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
     from gossamer.frontier.postgres.transaction import Row, Transaction
 
@@ -36,8 +36,16 @@ def owned_sites(tx: Transaction, worker: int, at_most: int | None = None) -> lis
     return tx.run("owned_sites", worker=worker, at_most=at_most)
 
 
-def free_sites(tx: Transaction, owner: int, rows: Iterable[Row]) -> int:
+def lock_visited(tx: Transaction, keys: Iterable[SiteKey]) -> dict[SiteKey, Row]:
+    """Lock sites, whoever owns them, before anything is done to any of them; return what they are like by then."""
+    shards = by_shard(set(keys))
+    answers = tx.each("lock_visited", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
+    return {SiteKey(shard, row.site_id): row for shard, rows in zip(shards, answers, strict=True) for row in rows}
+
+
+def free_sites(tx: Transaction, owner: int, rows: Sequence[Row]) -> int:
     """Free sites whose last request is unknown: it cannot have been later than now, so a full delay is safe."""
+    lock_visited(tx, [SiteKey(row.shard, row.site_id) for row in rows])
     leaving = [
         Leaving(
             key=SiteKey(row.shard, row.site_id),
