@@ -113,6 +113,8 @@ async def test_robots_and_errors_have_caps_of_their_own() -> None:
     body = bytes(ROBOTS_BYTES + 1)
     robots = await get_answer(OK + b"\r\n" + body, RequestKind.ROBOTS)
     assert (len(robots.body), robots.truncated) == (ROBOTS_BYTES, Truncation.LENGTH)
+    sitemap = await get_answer(OK + b"\r\n" + body, RequestKind.SITEMAP, max_body_bytes=1_000)
+    assert (len(sitemap.body), sitemap.truncated) == (len(body), None), "the limit is that of pages"
     error = await get_answer(b"HTTP/1.1 404 No\r\n\r\n" + body)
     assert (len(error.body), error.truncated) == (ERROR_BODY_BYTES, Truncation.LENGTH)
 
