@@ -158,9 +158,9 @@ class Database:
         """Run one write transaction: all of it is committed and synced, or nothing has happened."""
         asked = time.perf_counter()
         with self._gate:
-            self.connection.execute(SQL["begin"])
-            began = time.perf_counter()
             try:
+                self.connection.execute(SQL["begin"])  # in here: one that fails may have begun all the same
+                began = time.perf_counter()
                 tx = Transaction(self.connection, self._clock())
                 yield tx
                 tx.save()
@@ -176,11 +176,12 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[Transaction]:
         """Read several things as of one instant; writes nothing and waits for nobody."""
-        self.connection.execute("BEGIN")
         try:
+            self.connection.execute("BEGIN")
             yield Transaction(self.connection, self._clock())
         finally:
-            self.connection.execute("COMMIT")
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the file."""
