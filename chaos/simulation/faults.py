@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-LAST_FAULT_S: Final = 15.0
+LAST_FAULT_S: Final = 8.0
 
 
 class Fault(StrEnum):
@@ -83,7 +83,7 @@ def draw_terms(dice: Random) -> Terms:
     """Draw settings and faults."""
     is_outage = dice.random() < 0.06
     if is_outage:
-        length_s = dice.uniform(5.0, 20.0)
+        length_s = dice.uniform(3.0, 15.0)
         events = [Event(at_s=0.0, fault=Fault.OUTAGE, length_s=length_s, number=0)]
     else:
         kinds = [fault for fault in Fault if fault not in ALONE]
@@ -92,15 +92,15 @@ def draw_terms(dice: Random) -> Terms:
         workers=1 if is_outage else dice.choice((1, 1, 2, 2, 2, 3)),
         sites=dice.randint(8, 10) if is_outage else dice.randint(2, 7),
         max_pages=dice.randint(2, 5),
-        delay_s=dice.choice((0.5, 0.5, 1.0, 2.0)),
+        delay_s=dice.choice((0.3, 0.5, 1.0)),
         step_gap_s=dice.choice((0.1, 0.2, 1.0)),
-        batch_s=dice.choice((0.3, 1.0, 2.0)),
+        batch_s=dice.choice((0.2, 0.5, 1.5)),
         heartbeat_s=dice.choice((1.0, 3.0)),
-        stop_s=dice.choice((0.5, 2.0, 7.0)),
+        stop_s=dice.choice((0.3, 1.0, 4.0)),
         in_flight=20 if is_outage else dice.choice((1, 2, 5, 20)),
         max_sites_in_hand=100 if is_outage else dice.choice((1, 3, 100)),
         max_urls_in_hand=dice.choice((10, 100)),
-        lease_s=dice.choice((None, None, None, 10.0)),
+        lease_s=dice.choice((None, None, None, 5.0)),
         page_limit=None if is_outage or dice.random() < 0.85 else dice.randint(1, 12),
         has_threads=dice.random() < 0.1,
         checks_files=dice.random() < 0.2,
@@ -112,6 +112,6 @@ def _draw_event(dice: Random, kinds: Sequence[Fault]) -> Event:
     return Event(
         at_s=dice.uniform(0.0, LAST_FAULT_S) ** 2 / LAST_FAULT_S,  # most is going on in the beginning
         fault=dice.choice(kinds),
-        length_s=dice.choice((0.2, 1.0, 4.0, 12.0)) * dice.uniform(0.5, 1.5),
+        length_s=dice.choice((0.1, 0.5, 2.0, 8.0)) * dice.uniform(0.5, 1.5),
         number=dice.randint(0, 1_000),
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FRONTIER_FILE: Final = "frontier.sqlite"
 # Short waits and few tries, so that simulated crawls end soon; but more than what fails for a while does.
-RETRY_WAIT_S, MAX_TRIES = 0.2, MAX_FAILURES + 1
+RETRY_WAIT_S, MAX_TRIES = 0.1, MAX_FAILURES + 1
 
 
 @dataclass(slots=True, eq=False)
@@ -111,9 +111,9 @@ def _settings(terms: Terms, scope: Scope) -> Settings:
         step_gap_s=terms.step_gap_s,
         retry_wait_s=RETRY_WAIT_S,
         max_tries=MAX_TRIES,
-        set_aside_s=10.0,
+        set_aside_s=5.0,
     )
-    sections["robots"] = RobotsSettings(robots_retry_waits_s=(1.0, 2.0, 4.0), robots_give_up_s=5.0)
+    sections["robots"] = RobotsSettings(robots_retry_waits_s=(0.5, 1.0), robots_give_up_s=1.0)
     sections["outage"] = OutageSettings(outage_sites=3)
     sections["scope"] = ScopeSettings(scope=scope)
     sections["store"] = StoreSettings(part_age_s=1e9)  # a part in between would take a process of its own

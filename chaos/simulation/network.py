@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from chaos.simulation.monitor import Monitor
     from chaos.simulation.web import Failure, SmallWeb
 
-RETRY_AFTER_S: Final = 3
+RETRY_AFTER_S: Final = 2
 HANG_UP_S: Final = 0.15  # at most, until a server notices
 NO_CONNECTION: Final = frozenset(
     {Reason.NO_SUCH_NAME, Reason.DNS_FAILED, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.TLS_FAILED}
 )
-MAX_SERVER_S: Final = 5.0
+MAX_SERVER_S: Final = 2.0  # less than half of a lease: the other half is for what is under way
 ACCEPTED: Final = (b"text/html", b"text/plain")
 
 
@@ -98,7 +98,7 @@ class SimulatedFetcher:
         await asyncio.sleep(network.dice.uniform(0.001, 0.06))
         failure = network.failure_of(url)
         if isinstance(failure, Reason) and failure in NO_CONNECTION:
-            await asyncio.sleep(network.dice.uniform(0, 1.0))
+            await asyncio.sleep(network.dice.uniform(0, 0.5))
             network.monitor.now_s = loop.time()
             network.monitor.note(loop.name, f"{failure} for {url}")
             return failed(failure)

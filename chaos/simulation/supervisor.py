@@ -18,8 +18,8 @@ from gossamer.store.repair import repair
 if TYPE_CHECKING:
     from chaos.simulation.world import World
 
-TICK_S: Final = 1.0
-SILENCE_S: Final = 8.0  # after which a worker without a lease is killed
+TICK_S: Final = 0.5
+SILENCE_S: Final = 4.0  # after which a worker without a lease is killed
 LAST_WORDS_S: Final = 2.5
 DRAINED: Final = "drained"
 
@@ -112,7 +112,7 @@ class Supervisor:
             self.over = True
             return
         self.close()
-        self._world.scheduler.after(self._world.dice.uniform(0.0, 5.0), self.start)
+        self._world.scheduler.after(self._world.dice.uniform(0.0, 2.0), self.start)
 
     # ------------------------------------------------------------------ workers
 

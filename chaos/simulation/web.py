@@ -102,7 +102,7 @@ def _draw_site(draft: _Draft, name: str, hosts: list[str], urls: dict[str, list[
     for host in hosts:
         _draw_host(draft, host, is_main=host == name)
     if dice.random() < 0.15:
-        draft.slow_s[name] = dice.uniform(0.5, 4.0)
+        draft.slow_s[name] = dice.uniform(0.2, 1.5)
     own = urls[name]
     abroad = [url for site, theirs in urls.items() if site != name for url in theirs[:2]]
     for number, url in enumerate(own):
