@@ -107,6 +107,9 @@ class Campaign:
         except Exception as error:  # whatever went wrong, the next run tells more
             traceback.print_exc()
             run.problems.append(f"{type(error).__name__}: {error}")
+        except BaseException:  # it is to end
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         verdict = "ok" if not run.problems else "FAILED"
         head = f"{self.name} {number + 1}/{size.runs} seed {seed} {engine}: {verdict}"
         print("; ".join([head, *run.facts, f"{time.monotonic() - begun_s:.0f} s"]), flush=True)

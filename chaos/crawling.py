@@ -57,4 +57,4 @@ def linger(run: Run, at_most_s: float = 0.5) -> None:
 
 def wait_for_all(start: Start, workers: int = 2) -> None:
     """Wait until every worker has its page process."""
-    wait_until(lambda: len(start.page_processes()) == workers, "all processes")
+    wait_until(lambda: len(start.page_processes()) == workers, "all processes", patience_s=PATIENCE_S)

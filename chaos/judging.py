@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gossamer.simweb import Request, Verdict
     from tests.end_to_end.crawls import Crawl
 
-STAMPED_LATE_S = 0.5  # a busy server notes arrivals late; nobody takes over within so short a time
+STAMPED_LATE_S = 0.5  # a busy server notes arrivals late; nobody takes over within so short a time, or while we look
 UNHEARD_S = 3.0  # what a site asks for (Crawl-delay, Retry-After) is reported at once, which may take so long
 
 
@@ -39,7 +39,7 @@ class Loss:
 
     def may_have_lost(self, request: Request) -> bool:
         """Tell whether a request had been made by then, and not been reported."""
-        if request.arrived > self.at + STAMPED_LATE_S:
+        if request.arrived > self.looked + STAMPED_LATE_S:
             return False
         if request.kind == "robots":
             return host_of(request.url) not in self.hosts

@@ -84,8 +84,9 @@ def _kill_at(crawl: Crawl, start: Start, point: Point, *, when: int) -> bool:
     victim = start.workers()[0]
     with tempfile.NamedTemporaryFile() as told:
         command = ["strace", "-f", "-o", told.name, "-p", str(victim), "-e", f"trace={point.call}"]
-        for path in sorted(crawl.folder.glob(point.files)) if point.files else ():
-            command += ["-P", str(path)]
+        if point.files:
+            wait_until(lambda: any(crawl.folder.glob(point.files)), point.files, patience_s=PATIENCE_S)
+            command += [f"--trace-path={path}" for path in crawl.folder.glob(point.files)]
         command += ["-e", f"inject={point.call}:signal=SIGKILL:when={when}"]
         tracer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -95,7 +96,7 @@ def _kill_at(crawl: Crawl, start: Start, point: Point, *, when: int) -> bool:
                 patience_s=PATIENCE_S,
             )
         finally:
-            tracer.terminate()
+            tracer.kill()  # asked politely, it may wait for threads that nobody but itself could bury
             tracer.wait()
         return "+++ killed by SIGKILL +++" in Path(told.name).read_text()
 

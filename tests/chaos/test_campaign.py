@@ -57,7 +57,7 @@ def request(url: str, arrived: float, kind: str = "page") -> Request:
 
 def test_only_what_the_frontier_did_not_know_can_be_lost() -> None:
     known, unknown = "http://a.test/known", "http://a.test/unknown"
-    loss = Loss(at=10.0, looked=11.0, settled=frozenset({identify(known).url_hash}), hosts=frozenset({"http://a.test"}))
+    loss = Loss(at=10.0, looked=10.1, settled=frozenset({identify(known).url_hash}), hosts=frozenset({"http://a.test"}))
     assert not loss.may_have_lost(request(known, 9.9))
     assert loss.may_have_lost(request(unknown, 9.9))
     assert not loss.may_have_lost(request(unknown, 10.0 + 2 * STAMPED_LATE_S)), "it was not under way then"
