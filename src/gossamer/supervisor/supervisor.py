@@ -265,6 +265,7 @@ class Supervisor:
                 if child.silent_s > self._silence_s:
                     log.warning("A worker (pid %d) was silent for %g s and is killed.", child.pid, self._silence_s)
                     child.kill()
+                    child.silent_s = 0.0  # one that hangs in the kernel dies late: no word on it every second
             try:
                 if self._rotate():
                     self._follow_log()
