@@ -170,21 +170,3 @@ def test_what_a_site_calls_important_comes_first(tmp_path: Path, frontier: str) 
             stats = opened.stats()
         assert stats.known == 5_005
         assert stats.queued == 5_005 - stats.done - sum(stats.given_up.values())
-
-
-def test_a_sitemap_that_was_read_a_moment_ago_is_read_again_for_a_host_that_names_it_too(tmp_path: Path) -> None:
-    """Also while the frontier has not yet heard that it was read."""
-    named = ("http://a.test:{port}/map.xml",)
-    only = b"<urlset><url><loc>http://www.a.test:{port}/only</loc></url></urlset>"
-    planted = (
-        Planted(host="a.test", body=b"<a href='http://www.a.test:{port}/'>www</a>"),
-        Planted(host="a.test", path="/map.xml", headers=XML, body=only),
-        Planted(host="www.a.test"),
-        Planted(host="www.a.test", path="/only"),
-    )
-    robots = tuple(PlantedRobots(host=host, sitemaps=named) for host in ("a.test", "www.a.test"))
-    with simweb.serve(plain_web(sites=1, pages=1, planted=planted, planted_robots=robots)) as server:
-        crawl = Crawl(server, tmp_path / "data", f"http://a.test:{server.port}/", delay_s=0.2, workers=1)
-        crawl.finish("--sitemaps", "--set", "batch=3")
-        asked = [request.target for request in sorted(server.log()) if request.host.startswith("www.a.test")]
-    assert asked == ["/robots.txt", "/", "/only"]
