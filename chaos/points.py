@@ -20,14 +20,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.campaign import DELAY_S, Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, wait_for, wait_for_all
+from chaos.crawling import PATIENCE_S, crawl_of
 from chaos.judging import Loss, judge_all, loss
 from tests.end_to_end.crawls import Crawl, is_running, wait_until
 
 if TYPE_CHECKING:
     from tests.end_to_end.crawls import Start
 
-FLAGS = ("--set", "part_rows=40")  # journals become parts every few seconds
+WORKERS = 2
+KILLED = "+++ killed by SIGKILL +++"  # as strace tells
+FLAGS = ("--set", "part_rows=20")  # journals become parts every few seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,22 +63,37 @@ def strike(run: Run) -> None:
     run.dice.shuffle(points)
     points = points[: run.size.faults]
     losses: list[Loss] = []
+    struck: list[str] = []
     with crawl_of(run) as crawl, ExitStack() as starts:
         if run.engine == "sqlite":
             _kill_while_migrating(run, crawl)
         start = starts.enter_context(crawl.start(*FLAGS))
         for number, point in enumerate(points, start=1):
-            wait_for(crawl, start, max(run.size.sites * number, crawl.server.answered() + 1))
-            wait_for_all(start)
+            if not _is_under_way(crawl, start, run.size.sites * number):
+                break  # some points are rare, and the crawl was over before the last
             killed = _kill_at(crawl, start, point, when=run.dice.randrange(1, 4))
             if not point.ends_worker:  # what is left goes, too, so that a start has to finish what it began
                 start.kill_group()
-                start = starts.enter_context(crawl.start(*FLAGS))
             losses.append(loss(crawl))
-            run.check(killed, f"nobody was killed {point.name}")
+            if not point.ends_worker:
+                start = starts.enter_context(crawl.start(*FLAGS))
+            struck += [point.name] * killed
         start.end(patience_s=PATIENCE_S)
-        run.facts.append(f"killed {', '.join(point.name for point in points)}")
+        run.check(len(struck) >= len(points) / 2, f"only {len(struck)} of {len(points)} points were met")
+        run.facts.append(f"{len(struck)} kills: {', '.join(struck)}")
         judge_all(run, crawl, losses=losses)
+
+
+def _is_under_way(crawl: Crawl, start: Start, requests: int) -> bool:
+    """Wait for so many requests and for all processes; tell whether there was time for that."""
+
+    def there() -> bool:
+        if start.status is not None:
+            return True
+        return crawl.server.answered() >= requests and len(start.page_processes()) == WORKERS
+
+    wait_until(there, f"{requests} requests", patience_s=PATIENCE_S)
+    return start.status is None
 
 
 def _kill_at(crawl: Crawl, start: Start, point: Point, *, when: int) -> bool:
@@ -91,14 +108,14 @@ def _kill_at(crawl: Crawl, start: Start, point: Point, *, when: int) -> bool:
         tracer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             wait_until(
-                lambda: "+++ killed by SIGKILL +++" in Path(told.name).read_text() or not is_running(victim),
+                lambda: KILLED in Path(told.name).read_text() or not is_running(victim),
                 f"a kill {point.name}",
                 patience_s=PATIENCE_S,
             )
         finally:
             tracer.kill()  # asked politely, it may wait for threads that nobody but itself could bury
             tracer.wait()
-        return "+++ killed by SIGKILL +++" in Path(told.name).read_text()
+        return KILLED in Path(told.name).read_text()
 
 
 def _kill_while_migrating(run: Run, crawl: Crawl) -> None:
@@ -113,16 +130,8 @@ def _kill_while_migrating(run: Run, crawl: Crawl) -> None:
         made.close()
     writes = random.Random(run.seed).sample(range(1, 16), 3)
     for when in sorted(writes):
-        tracer = (
-            "strace",
-            "-f",
-            "-o",
-            "/dev/null",
-            "-e",
-            "trace=pwrite64",
-            "-e",
-            f"inject=pwrite64:signal=SIGKILL:when={when}",
-        )
+        inject = f"inject=pwrite64:signal=SIGKILL:when={when}"
+        tracer = ("strace", "-f", "-o", "/dev/null", "-e", "trace=pwrite64", "-e", inject)
         doomed = Crawl(crawl.server, crawl.folder, delay_s=DELAY_S, wrapper=tracer)
         with doomed.start(*FLAGS) as start:
             wait_until(lambda start=start: start.status is not None, "a start to be killed", patience_s=PATIENCE_S)  # type: ignore[misc]
@@ -132,7 +141,7 @@ def _kill_while_migrating(run: Run, crawl: Crawl) -> None:
 
 CAMPAIGN = Campaign(
     name="points", about=__doc__, full=Size(runs=6, faults=10, sites=40, pages=30),
-    short=Size(runs=1, faults=3, sites=8, pages=16), run=strike, faults="points",
+    short=Size(runs=1, faults=3, sites=8, pages=20), run=strike, faults="points",
 )  # fmt: skip
 
 
