@@ -27,7 +27,7 @@ DELAY_S = 0.1
 SPEC = WebSpec(
     sites=SITES, pages=5, sitemaps=0.9, slow_s=0.05, crawl_delay_s=0.2, broken=0, subdomains=0.6, robots_missing=0.1
 )
-KILLS = 3
+KILLS = 2
 ON_DISK = pytest.mark.parametrize("frontier", [""])
 
 
