@@ -143,6 +143,20 @@ def test_only_what_fails_during_an_outage_is_excused() -> None:
     assert not any(found.excuses(reason) for reason in LASTING_REASONS)
 
 
+def test_what_fails_while_it_only_begins_to_look_like_an_outage_is_excused_too() -> None:
+    found = guard()
+    found.report(100.0, "alive.test", None, tries=0)
+    fail(found, 9, 101.0)
+    assert not found.excuses(DOWN)
+    fail(found, 1, 101.0, first=9)
+    assert not found.paused, "someone answered a second ago"
+    assert {reason for reason in Reason if found.excuses(reason)} == NOTHING_GETS_OUT
+    found.report(102.0, "alive.test", None, tries=0)
+    assert not found.excuses(DOWN), "it is them"
+    fail(found, 9, 103.0)
+    assert not found.excuses(DOWN), "what failed before an answer is no evidence after it"
+
+
 def test_probes_are_due_after_a_second_and_then_ever_more_rarely() -> None:
     found = paused_guard(at_s=100.0)
     now_s, gaps_s = 100.0, []

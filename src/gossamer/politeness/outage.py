@@ -51,7 +51,8 @@ class OutageGuard:
     def __init__(self, settings: OutageSettings) -> None:
         self._settings = settings
         self._answered_s = -math.inf
-        # The sites that failed within the window, longest ago first: when, and whether nothing got out.
+        # Sites that failed within the window and since the last answer, longest ago first: when, and whether nothing got
+        # out.
         self._recent: dict[str, tuple[float, bool]] = {}
         self._failing = 0  # of these, those where nothing got out
         self._patient = True
@@ -71,6 +72,8 @@ class OutageGuard:
         """
         if reason is None:
             self._answered_s, self._patient, self._paused_since_s = now_s, True, None
+            self._recent.clear()
+            self._failing = 0
         elif self._paused_since_s is not None:
             if now_s - self._paused_since_s >= self._settings.outage_patience_s:
                 self._patient, self._paused_since_s = False, None
@@ -80,8 +83,11 @@ class OutageGuard:
                 self._pause(now_s)
 
     def excuses(self, reason: Reason) -> bool:
-        """Tell whether a failure at this moment is to burn none of its page's tries."""
-        return self.paused and reason in PASSING_REASONS
+        """Tell whether a failure at this moment is to burn none of its page's tries.
+
+        Also before the window is over: once enough sites have failed and none has answered in between, it may be us.
+        """
+        return reason in PASSING_REASONS if self.paused else reason in NOTHING_GETS_OUT and self._is_suspected()
 
     def until_probe(self, now_s: float) -> float | None:
         """Return how long until a probe is due; None if there is nothing to probe for."""
@@ -104,12 +110,15 @@ class OutageGuard:
         _, nothing_got_out = self._recent.pop(site, (0.0, False))
         self._failing -= nothing_got_out
 
-    def _looks_like_us(self, now_s: float) -> bool:
+    def _is_suspected(self) -> bool:
         return (
-            len(self._recent) >= self._settings.outage_sites
+            self._patient
+            and len(self._recent) >= self._settings.outage_sites
             and self._failing >= FAILED_SHARE * len(self._recent)
-            and self._answered_s < now_s - self._settings.outage_window_s
         )
+
+    def _looks_like_us(self, now_s: float) -> bool:
+        return self._is_suspected() and self._answered_s < now_s - self._settings.outage_window_s
 
     def _pause(self, now_s: float) -> None:
         self._recent.clear()
