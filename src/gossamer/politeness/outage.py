@@ -51,8 +51,8 @@ class OutageGuard:
     def __init__(self, settings: OutageSettings) -> None:
         self._settings = settings
         self._answered_s = -math.inf
-        # Sites that failed within the window and since the last answer, longest ago first: when, and whether nothing got
-        # out.
+        # Sites that failed within the window and since the last answer, longest ago first:
+        # when, and whether nothing got out.
         self._recent: dict[str, tuple[float, bool]] = {}
         self._failing = 0  # of these, those where nothing got out
         self._patient = True
