@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from gossamer.parse.sitemaps import MAX_ENTRIES, MAX_SITEMAP_BYTES, Format, Sitemap, parse_time, rank_of, read_sitemap
+from gossamer.parse.dates import parse_time
+from gossamer.parse.sitemaps import MAX_ENTRIES, MAX_SITEMAP_BYTES, Format, Sitemap, rank_of, read_sitemap
 from gossamer.records import ParseFailed, Reason, Truncation
 from tests.parse.pages import answer
 
@@ -271,6 +272,8 @@ TIMES = {
     "2024-01-01T00:00:00": NEW_YEAR_AT,
     "Mon, 01 Jan 2024 00:00:00 GMT": NEW_YEAR_AT,
     "01 Jan 2024 00:00:00 +0000": NEW_YEAR_AT,
+    "01 Jan 2024 00:00:00": NEW_YEAR_AT,
+    "2024-01-01" + "0" * 1_000: None,
     "2024-13-01": None,
     "2024-02-30": None,
     "2024-01-01T25:00:00Z": None,

@@ -6,10 +6,8 @@ could be read, as with pages.
 
 from __future__ import annotations
 
-import calendar
 import math
 import re
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -17,6 +15,7 @@ from xml.parsers import expat
 
 from gossamer.inflate import NotInflated, inflate
 from gossamer.parse.charset import decode
+from gossamer.parse.dates import parse_time
 from gossamer.parse.head import read_head
 from gossamer.parse.wishes import find_wishes
 from gossamer.records import ParseFailed, Reason
@@ -107,32 +106,6 @@ def rank_of(priority: float | None, changed_at: float | None, now_at: float) -> 
     below = USUAL_PRIORITY - (USUAL_PRIORITY if priority is None else priority)
     is_old = changed_at is not None and now_at - changed_at > OLD_S
     return 2 * max(0, math.ceil(10 * below - 1e-9)) + is_old
-
-
-@lru_cache(maxsize=1_024)  # a site that is published as a whole says the same of every page
-def parse_time(text: str) -> float | None:
-    """Return the Unix seconds of a date as sitemaps (W3C) and feeds (RFC 822) write it; None if it is none."""
-    found = _W3C.match(text)
-    if found is None:
-        return _parse_mail_date(text)
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
-    month, day = month or 1, day or 1
-    if not (year and month <= 12 and day <= calendar.monthrange(year, month)[1]):
-        return None
-    if hour > 24 or minute > 59 or second > 60:
-        return None
-    moment = calendar.timegm((year, month, day, hour, minute, second))
-    sign, hours, minutes = found[7], int(found[8] or 0), int(found[9] or 0)
-    return float(moment - (hours * 3_600 + minutes * 60) * (-1 if sign == "-" else 1))
-
-
-def _parse_mail_date(text: str) -> float | None:
-    if not _MAIL_DATE.match(text):
-        return None
-    try:
-        return parsedate_to_datetime(text).timestamp()
-    except (ValueError, OverflowError, TypeError):
-        return None
 
 
 @lru_cache(maxsize=64)
@@ -331,8 +304,3 @@ _ROOTS: Final[dict[str, tuple[Format, tuple[str, ...], dict[str, int]]]] = {
 }
 _URL_LINE: Final = re.compile(r"https?://", re.IGNORECASE)
 _PRIORITY: Final = re.compile(r"[0-9]{0,3}[.,]?[0-9]{1,20}")
-_W3C: Final = re.compile(
-    r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?"
-    r"\s?(?:[Zz]|([+-])([0-9]{2}):?([0-9]{2}))?)?)?)?$"
-)
-_MAIL_DATE: Final = re.compile(r"(?:[A-Za-z]{3,9},)?\s*[0-9]{1,2}[ -][A-Za-z]{3,9}[ -][0-9]{2,4}\b")
