@@ -31,8 +31,8 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def test_a_page_limit_is_kept_to_the_page_and_can_be_raised(server: Server, tmp_path: Path) -> None:
-    crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+def test_a_page_limit_is_kept_to_the_page_and_can_be_raised(server: Server, tmp_path: Path, frontier: str) -> None:
+    crawl = Crawl(server, tmp_path / "data", delay_s=0.1, frontier=frontier)
     said = crawl.finish("--max-pages", "17")
     assert "The page limit is reached: 17 pages" in said
     assert len(list(last_pages(crawl.folder))) == 17
@@ -83,9 +83,9 @@ def test_only_the_seeds_are_fetched_when_asked_for(server: Server, tmp_path: Pat
     assert list((crawl.folder / "warc").iterdir()) == []
 
 
-def test_an_excluded_site_is_left_alone_and_goes_on_when_it_is_readmitted(tmp_path: Path) -> None:
+def test_an_excluded_site_is_left_alone_and_goes_on_when_it_is_readmitted(tmp_path: Path, frontier: str) -> None:
     with simweb.serve(plain_web(sites=2, pages=3)) as server:
-        crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.1, frontier=frontier)
         excluded = site_of(crawl.seeds[0])
         file = tmp_path / "excluded.txt"
         file.write_text(f"{excluded}  # asked us to\n")

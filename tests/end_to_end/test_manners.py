@@ -19,6 +19,7 @@ from gossamer.store.reading import last_pages
 from gossamer.urls import identify, site_of
 from tests.api.conftest import terms_for
 from tests.end_to_end.crawls import Crawl
+from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,18 +78,15 @@ WEB = plain_web(
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with simweb.serve(WEB) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def crawl(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Crawl:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def crawl(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """A crawl of all of it, as the operator has it who minds the most."""
-    crawl = Crawl(server, tmp_path_factory.mktemp("manners") / "data", *seeds(server), delay_s=DELAY_S)
-    crawl.finish("--site-delay", "given.test=1", "--respect-ai-optout", "--canonical")
-    return crawl
+    frontier = new_database() if request.param == "postgres" else ""
+    folder = tmp_path_factory.mktemp("manners") / "data"
+    with simweb.serve(WEB) as server:
+        crawl = Crawl(server, folder, *seeds(server), delay_s=DELAY_S, frontier=frontier)
+        crawl.finish("--site-delay", "given.test=1", "--respect-ai-optout", "--canonical")
+        yield crawl
 
 
 def seeds(server: Server) -> list[str]:
@@ -106,27 +104,27 @@ def gaps_s(server: Server, site: str) -> list[float]:
     return [later.arrived - earlier.ended for earlier, later in pairwise(pages)]
 
 
-def test_a_site_has_the_longer_delay_that_the_operator_gave_it(crawl: Crawl, server: Server) -> None:
-    assert len(gaps_s(server, "given.test")) == 2
-    assert min(gaps_s(server, "given.test")) >= 1
+def test_a_site_has_the_longer_delay_that_the_operator_gave_it(crawl: Crawl) -> None:
+    assert len(gaps_s(crawl.server, "given.test")) == 2
+    assert min(gaps_s(crawl.server, "given.test")) >= 1
 
 
-def test_a_crash_at_the_first_request_does_not_forget_that_delay(tmp_path: Path) -> None:
+def test_a_crash_at_the_first_request_does_not_forget_that_delay(tmp_path: Path, frontier: str) -> None:
     with simweb.serve(plain_web(sites=1, pages=3)) as server:
-        crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S)
+        crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S, frontier=frontier)
         site = site_of(crawl.seeds[0])
         with crawl.start("--site-delay", f"{site}=100") as start:
             crawl.wait_for_requests(1)
             start.kill_group()
-    with open_existing(crawl.folder) as frontier:
-        found = frontier.find_site(site)
+    with open_existing(crawl.folder) as opened:
+        found = opened.find_site(site)
         assert found is not None
         assert found.own_delay_s == 100
 
 
-def test_a_slow_site_is_given_more_than_the_delay(crawl: Crawl, server: Server) -> None:
-    assert len(gaps_s(server, "slow.test")) == 2
-    assert min(gaps_s(server, "slow.test")) >= 2 * DELAY_S  # ten times 0.1 s are more than that
+def test_a_slow_site_is_given_more_than_the_delay(crawl: Crawl) -> None:
+    assert len(gaps_s(crawl.server, "slow.test")) == 2
+    assert min(gaps_s(crawl.server, "slow.test")) >= 2 * DELAY_S  # ten times 0.1 s are more than that
 
 
 def test_pages_not_meant_for_artificial_intelligence_are_not_kept_and_the_reason_is(crawl: Crawl) -> None:

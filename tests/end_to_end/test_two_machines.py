@@ -1,17 +1,47 @@
-"""Two machines, each with its folder and supervisor, on one crawl in one database: what they must agree on."""
+"""Two machines, each with its folder and supervisor, on one crawl in one database: their own, and what they share."""
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from typing import TYPE_CHECKING
 
 from gossamer import simweb
 from gossamer.crawl.engines import open_existing
+from gossamer.frontier.settings import FrontierSettings
 from gossamer.simweb import WebSpec
-from tests.end_to_end.crawls import Crawl
+from tests.end_to_end.crawls import Crawl, wait_until
 from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def test_a_supervisor_ends_its_own_dead_worker_at_once_and_no_other(tmp_path: Path) -> None:
+    address = new_database()
+    with simweb.serve(WebSpec(sites=8, pages=200, broken=0)) as server:
+        one, other = (
+            Crawl(server, tmp_path / name, delay_s=0.5, workers=1, frontier=address) for name in ("one", "other")
+        )
+        with one.start() as here, other.start() as there:
+            for crawl in (one, other):
+                wait_until(lambda: any(crawl.folder.glob("warc/*")), "both to have pages")  # noqa: B023
+            (victim,), (bystander,) = here.workers(), there.workers()
+            with open_existing(one.folder) as frontier:
+                states = {int(each.label.rpartition(":")[2]): each for each in frontier.workers()}
+                killed_s = time.monotonic()
+                os.kill(victim, signal.SIGKILL)
+                wait_until(lambda: here.workers() not in ([], [victim]), "another worker")
+                wait_until(lambda: len(frontier.workers()) == 3, "it to join")
+                assert time.monotonic() - killed_s < FrontierSettings().lease_s / 2
+                after = {each.worker: each for each in frontier.workers()}
+                assert after[states[victim].worker].gone
+                assert after[states[victim].worker].sites == 0
+                assert not after[states[bystander].worker].gone
+            assert "had in hand are free again" in one.log
+            assert there.workers() == [bystander]
+        assert one.judge(kills=[killed_s]).early == ()
 
 
 def test_a_machine_with_other_settings_is_refused_and_changes_nothing(tmp_path: Path) -> None:
