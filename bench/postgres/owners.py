@@ -70,6 +70,11 @@ def page(site: int, number: int) -> Link:
     return Link(*identify(f"https://site-{site}.test/{number}"), 1)
 
 
+def _open(address: str) -> PostgresFrontier:
+    """Open the crawl with all the patience that an overloaded machine needs: fifty workers on two cores are slow."""
+    return PostgresFrontier(address, CRAWL, slow_s=PATIENCE_S, lease_s=3 * PATIENCE_S)
+
+
 # ---------------------------------------------------------------------- a process
 
 
@@ -84,7 +89,7 @@ def work(address: str, file: str, workers: int, sites: int, stop: Event) -> None
 
 def _claim_and_complete(address: str, history: int, sites: int, stop: Event) -> None:
     draw = random.Random()
-    with PostgresFrontier(address, CRAWL, slow_s=PATIENCE_S) as frontier:
+    with _open(address) as frontier:
         _note(history, "worker", [(str(frontier.join("owner")), 0)])
         for number in range(1 << 30):
             if stop.is_set():
@@ -133,7 +138,7 @@ def run(address: str, *, processes: int, workers: int, sites: int, kills: int, s
     """Let so many workers loose on a fresh crawl, kill some of their processes, and judge what they did."""
     began_s = time.monotonic()
     old = int(sites * (1 - NEW_SHARE))
-    with tempfile.TemporaryDirectory() as folder, PostgresFrontier(address, CRAWL, slow_s=PATIENCE_S) as frontier:
+    with tempfile.TemporaryDirectory() as folder, _open(address) as frontier:
         frontier.resume(delay_s=0)
         frontier.add([page(site, number) for site in range(old) for number in range(2)])
         frontier.mark_seeds_loaded("owners")
@@ -202,7 +207,7 @@ def _recover_twice(address: str, workers: Sequence[str]) -> None:
     together = threading.Barrier(2)
 
     def recover() -> None:
-        with PostgresFrontier(address, CRAWL, slow_s=PATIENCE_S) as frontier:
+        with _open(address) as frontier:
             together.wait()
             for worker in workers:
                 frontier.recover(int(worker))
