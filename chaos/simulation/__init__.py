@@ -2,6 +2,7 @@
 
     python -m chaos simulate --seeds 10000      # run so many seeds and say what broke
     python -m chaos simulate --seed 4711        # replay one and show its trace
+    python -m chaos simulate --with reboot      # only seeds with a certain fault
 
 `world` puts a crawl together, `loop` runs it step by step, `monitor` says what must hold at every step.
 """
@@ -13,10 +14,14 @@ import gc
 import sys
 import time
 from collections import Counter
+from itertools import count, islice
 from multiprocessing import Pool
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chaos.simulation.run import Result
 
 SHORT_SEEDS: Final = 60
@@ -31,6 +36,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--first", type=int, default=1, help="the first of them")
     parser.add_argument("--jobs", type=int, default=1, help="processes to share the work")
     parser.add_argument("--seed", type=int, help="replay this one, and show its trace")
+    parser.add_argument("--with", dest="fault", default="", help="only seeds with this fault, or with a lease")
     parser.add_argument("--until-broken", action="store_true", help="end with the first seed that breaks something")
     parser.add_argument("--short", action="store_true", help=f"{SHORT_SEEDS} seeds")
     options = parser.parse_args(arguments)
@@ -38,7 +44,17 @@ def main(arguments: list[str]) -> None:
         _replay(options.seed)
     else:
         seeds = SHORT_SEEDS if options.short else options.seeds
-        _run(range(options.first, options.first + seeds), options.jobs, until_broken=options.until_broken)
+        _run(_choose(options.first, seeds, options.fault), options.jobs, until_broken=options.until_broken)
+
+
+def _choose(first: int, seeds: int, fault: str) -> Sequence[int]:
+    """Return so many seeds, with what is asked for."""
+    from chaos.simulation.faults import draw_terms
+
+    if not fault:
+        return range(first, first + seeds)
+    found = (seed for seed in count(first) if draw_terms(Random(f"{seed} terms")).holds(fault))
+    return list(islice(found, seeds))
 
 
 def _replay(seed: int) -> None:
@@ -51,7 +67,7 @@ def _replay(seed: int) -> None:
     sys.exit(bool(result.broken))
 
 
-def _run(seeds: range, jobs: int, *, until_broken: bool) -> None:
+def _run(seeds: Sequence[int], jobs: int, *, until_broken: bool) -> None:
     """Run many seeds, and say what broke and what it took."""
     began_s, cpu_s = time.monotonic(), 0.0
     sums: Counter[str] = Counter()

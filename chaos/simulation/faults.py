@@ -73,6 +73,10 @@ class Terms:
     checks_files: bool  # whether every stored byte is looked at in the end, which takes long
     events: tuple[Event, ...]
 
+    def holds(self, name: str) -> bool:
+        """Tell whether a fault is among what happens, or whether there is a `lease`."""
+        return any(event.fault == name for event in self.events) or (name == "lease" and self.lease_s is not None)
+
     @property
     def is_outage(self) -> bool:
         """Whether nobody can be reached for a while."""
@@ -88,6 +92,10 @@ def draw_terms(dice: Random) -> Terms:
     else:
         kinds = [fault for fault in Fault if fault not in ALONE]
         events = [_draw_event(dice, kinds) for _ in range(dice.choice((0, 1, 1, 2, 2, 3, 4, 6)))]
+    lease_s = dice.choice((None, None, None, 5.0))
+    if lease_s and not is_outage and dice.random() < 0.5:  # by chance alone, few would sleep for so long
+        length_s = lease_s * dice.uniform(0.8, 2.0)
+        events.append(Event(at_s=dice.uniform(0, 3), fault=Fault.PAUSE, length_s=length_s, number=dice.randint(0, 9)))
     return Terms(
         workers=1 if is_outage else dice.choice((1, 1, 2, 2, 2, 3)),
         sites=dice.randint(8, 10) if is_outage else dice.randint(2, 7),
@@ -100,7 +108,7 @@ def draw_terms(dice: Random) -> Terms:
         in_flight=20 if is_outage else dice.choice((1, 2, 5, 20)),
         max_sites_in_hand=100 if is_outage else dice.choice((1, 3, 100)),
         max_urls_in_hand=dice.choice((10, 100)),
-        lease_s=dice.choice((None, None, None, 5.0)),
+        lease_s=lease_s,
         page_limit=None if is_outage or dice.random() < 0.85 else dice.randint(1, 12),
         has_threads=dice.random() < 0.1,
         checks_files=dice.random() < 0.2,

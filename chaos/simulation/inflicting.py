@@ -117,9 +117,9 @@ def _jump(world: World, _supervisor: Supervisor, event: Event) -> None:
 
 def _cut_off(world: World, _supervisor: Supervisor, event: Event) -> None:
     def mend() -> None:
-        world.network.is_down = False
+        world.network.is_down = world.monitor.is_outage = False
 
-    world.network.is_down = True
+    world.network.is_down = world.monitor.is_outage = True
     world.scheduler.after(event.length_s, mend)
 
 

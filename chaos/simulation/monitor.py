@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gossamer.records import Batch, Claim
     from gossamer.simweb import Request
 
+UNNOTICED: Final = 2  # failures that may count before three sites together look like an outage
 CONNECTING_S: Final = 0.1  # what was under way when something was heard is there after so long
 EPSILON_S: Final = 1e-6  # what adding up seconds may lose
 
@@ -46,6 +47,7 @@ class Monitor:
     in_flight_limit: int
     keep_trace: bool = False
     broken: str = ""  # the first thing that did not hold
+    is_outage: bool = False  # nobody can be reached
     now_s: float = 0.0
     lines: list[str] = field(default_factory=list)
     log: list[Request] = field(default_factory=list)  # requests that have ended
@@ -55,6 +57,7 @@ class Monitor:
     _epochs: dict[str, int] = field(default_factory=dict)
     _workers: dict[int, str] = field(default_factory=dict)  # numbers given out, and to which process
     _gone: set[int] = field(default_factory=set)
+    _tries_in_outage: int = 0
     _settled: dict[bytes, object] = field(default_factory=dict)
     _ruled: set[str] = field(default_factory=set)  # hosts whose robots.txt was heard and written down
     _under_way: dict[str, Ticket] = field(default_factory=dict)  # by site
@@ -113,14 +116,22 @@ class Monitor:
             self.fenced += not mine
             for url_hash, outcome in visit.outcomes:
                 if isinstance(outcome, Retry):
-                    if outcome.counted and not outcome.wait_s:
-                        self.fail(f"a page of {visit.site} that failed may be asked for again at once")
+                    self._look_at_retry(visit.site, outcome)
                     continue
                 if isinstance(outcome, Done) and outcome.page and url_hash not in durable:
                     self.fail(f"a page of {visit.site} was completed before it was on disk")
                 self._settled[url_hash] = outcome
             if mine and visit.release is not None:
                 del self._owner[visit.site]
+
+    def _look_at_retry(self, site: str, retry: Retry) -> None:
+        if not retry.counted:
+            return
+        if not retry.wait_s:
+            self.fail(f"a page of {site} that failed may be asked for again at once")
+        self._tries_in_outage += self.is_outage
+        if self._tries_in_outage > UNNOTICED:
+            self.fail(f"an outage of ours has cost a page of {site} one of its tries")
 
     def reconciled(self, worker: int, held: Mapping[str, int]) -> None:
         """A worker has given back what it owned but did not hold."""
