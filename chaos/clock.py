@@ -93,7 +93,7 @@ def jump(run: Run) -> None:
             _go_on(run, crawl, start)
         start.end(patience_s=PATIENCE_S)
         run.facts.append(", ".join(jumps))
-        judge_all(run, crawl, robots_expire=True)  # they do after a day of the wall clock
+        judge_all(run, crawl, clock_jumps=True)
 
 
 @contextmanager
