@@ -80,7 +80,7 @@ def test_killing_a_worker_loses_nothing(crawl: Crawl) -> None:
     assert_nothing_lost(crawl, kills=kills)
 
 
-def test_a_crash_does_not_forget_the_delay_that_a_site_asks_for(tmp_path: Path) -> None:
+def test_a_crash_does_not_forget_the_delay_that_a_site_asks_for(tmp_path: Path, frontier: str) -> None:
     robots = PlantedRobots(host="slow.test", crawl_delay_s=2.0)
     pages = [
         Planted(host="slow.test", path=path, body=b"<a href=/a>a</a><a href=/b>b</a>", links=_SLOW)
@@ -88,7 +88,7 @@ def test_a_crash_does_not_forget_the_delay_that_a_site_asks_for(tmp_path: Path) 
     ]
     with simweb.serve(plain_web(sites=1, pages=1, planted=tuple(pages), planted_robots=(robots,))) as server:
         seed = f"http://slow.test:{server.port}/"
-        crawl = Crawl(server, tmp_path / "data", seed, delay_s=DELAY_S, workers=1)
+        crawl = Crawl(server, tmp_path / "data", seed, delay_s=DELAY_S, workers=1, frontier=frontier)
         with crawl.start() as start:
             wait_until(lambda: any(request.url == seed for request in server.log()), "the first page")
             os.kill(start.workers()[0], signal.SIGKILL)
@@ -99,17 +99,18 @@ def test_a_crash_does_not_forget_the_delay_that_a_site_asks_for(tmp_path: Path) 
         assert min(gaps_s) >= 2, gaps_s
 
 
-def test_what_a_site_asks_for_is_written_down_at_once(tmp_path: Path) -> None:
+def test_what_a_site_asks_for_is_written_down_at_once(tmp_path: Path, frontier: str) -> None:
     """The rest is reported in batches; here the next one is due only after the test."""
     headers = (("Content-Type", "text/html"), ("Retry-After", "1000"))
     robots = PlantedRobots(host="busy.test", crawl_delay_s=0.5)
     page = Planted(host="busy.test", status=429, headers=headers, body=b"later")
     with simweb.serve(plain_web(sites=1, pages=1, planted=(page,), planted_robots=(robots,))) as server:
-        crawl = Crawl(server, tmp_path / "data", f"http://busy.test:{server.port}/", delay_s=DELAY_S, workers=1)
+        seed = f"http://busy.test:{server.port}/"
+        crawl = Crawl(server, tmp_path / "data", seed, delay_s=DELAY_S, workers=1, frontier=frontier)
         with crawl.start("--set", "batch=300"):
             wait_until(lambda: (crawl.folder / "crawl.toml").exists(), "the crawl to begin")
-            with open_existing(crawl.folder) as frontier:
-                wait_until(lambda: _waits(frontier.find_site("busy.test")), "its wish to be known")
+            with open_existing(crawl.folder) as opened:
+                wait_until(lambda: _waits(opened.find_site("busy.test")), "its wish to be known")
 
 
 def _waits(site: SiteState | None) -> bool:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_traps_cost_little_across_a_stop_too_and_good_sites_are_visited_whole(tmp_path: Path) -> None:
-    verdict = crawl_traps(plain_web(sites=4, pages=15, traps=1), tmp_path / "data", workers=2, stops=1)
+def test_traps_cost_little_across_a_stop_too_and_good_sites_are_visited_whole(tmp_path: Path, frontier: str) -> None:
+    web = plain_web(sites=4, pages=15, traps=1)
+    verdict = crawl_traps(web, tmp_path / "data", workers=2, frontier=frontier, stops=1)
     assert verdict.ok, verdict.summary()
     assert len(verdict.trap_pages) == len(TRAPS) > 10
     assert min(verdict.trap_pages.values()) > 2, verdict.trap_pages
