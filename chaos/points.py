@@ -41,19 +41,20 @@ class Point:
     files: str = ""  # only calls on these, in the crawl's folder
     engine: str = ""  # else of either
     ends_worker: bool = True
+    most: int = 3  # how often the call may be made before the one that is meant
 
 
 POINTS = (
     Point(name="between claim and fetch", call="connect"),
     Point(name="between fetch and store", call="pwrite64", files="warc/*.warc.gz"),
     Point(name="in the archive's sync", call="fdatasync", files="warc/*.warc.gz"),
-    Point(name="between archive and journals", call="pwrite64", files="journal/*"),
-    Point(name="in a journal's sync", call="fdatasync", files="journal/*"),
+    Point(name="between archive and journals", call="pwrite64", files="journal/*", most=1),
+    Point(name="in a journal's sync", call="fdatasync", files="journal/*", most=1),
     Point(name="between sync and completion", call="pwrite64", files="frontier.sqlite-wal", engine="sqlite"),
     Point(name="in the completion's commit", call="fdatasync", files="frontier.sqlite-wal", engine="sqlite"),
     Point(name="between sync and completion", call="sendto", engine="postgres"),
-    Point(name="before a part has its name", call="rename", ends_worker=False),
-    Point(name="before a part's journal is removed", call="unlink", ends_worker=False),
+    Point(name="before a part has its name", call="rename", ends_worker=False, most=1),
+    Point(name="before a part's journal is removed", call="unlink", ends_worker=False, most=1),
 )
 
 
@@ -71,7 +72,7 @@ def strike(run: Run) -> None:
         for number, point in enumerate(points, start=1):
             if not _is_under_way(crawl, start, run.size.sites * number):
                 break  # some points are rare, and the crawl was over before the last
-            killed = _kill_at(crawl, start, point, when=run.dice.randrange(1, 4))
+            killed = _kill_at(crawl, start, point, when=run.dice.randrange(point.most) + 1)
             if not point.ends_worker:  # what is left goes, too, so that a start has to finish what it began
                 start.kill_group()
             losses.append(loss(crawl))
