@@ -30,9 +30,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args(arguments)
-    pages = int(options.seconds / options.delay) + 10  # no site runs dry
+    enough = int(options.seconds / options.delay) + 10  # no site runs dry
     with (
-        simweb.serve(simweb.plain_web(sites=options.sites, pages=pages)) as server,
+        simweb.serve(simweb.plain_web(sites=options.sites, pages=enough)) as server,
         tempfile.TemporaryDirectory(dir=".bench" if Path(".bench").is_dir() else None) as folder,
     ):
         seeds = Path(folder) / "seeds.txt"
