@@ -1,9 +1,9 @@
 """Limits that keep a crawl out of traps: sites that make up URLs without end. Pure, but for what `TrapGuard` remembers.
 
 Each limit has a name (`Trap`), is generous enough for any site made for people, and refuses links, not pages: what it
-refuses leaves no trace, so that a wider limit can bring it back. How many pages a site has given, the frontier tells, for
-all workers and starts. What else is remembered of sites is bounded, and only for this process: a restart forgets it, and
-gives a trap a little more before it shuts again.
+refuses leaves no trace, so that a wider limit can bring it back. How many pages a site has given, the frontier tells,
+for all workers and starts. What else is remembered of sites is bounded, and only for this process: a restart forgets
+it, and gives a trap a little more before it shuts again.
 """
 
 from __future__ import annotations
