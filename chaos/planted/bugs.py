@@ -187,7 +187,7 @@ CRAWL_BUGS: Final = {
         file="worker/desk.py",
         right="        return self._lease.may_start\n\n    def stop",
         wrong="        return True\n\n    def stop",
-        seeds=60,
+        seeds=300,
         fault="lease",
     ),
     "a busy site gets a second turn": Bug(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gossamer.simweb import Request
 
 UNNOTICED: Final = 2  # failures that may count before three sites together look like an outage
-CONNECTING_S: Final = 0.1  # what was under way when something was heard is there after so long
+MAX_CONNECTING_S: Final = 0.8  # what was under way when something was heard is there after so long
 EPSILON_S: Final = 1e-6  # what adding up seconds may lose
 
 
@@ -176,7 +176,7 @@ class Monitor:
             if ticket.url[: ticket.url.index("/", len("http://"))] not in self._ruled:
                 self.fail(f"{process} asks {ticket.url} before the rules of its host are written down")
             heard_s, excluded = self._excluded.get(process, (0.0, frozenset()))
-            if site in excluded and self.now_s > heard_s + CONNECTING_S:
+            if site in excluded and self.now_s > heard_s + MAX_CONNECTING_S:
                 self.fail(f"{process} asks {ticket.url}, though it has heard that {site} is excluded")
             self._in_flight[process] += 1
             if self._in_flight[process] > self.in_flight_limit:

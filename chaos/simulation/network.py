@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from chaos.simulation.monitor import Ticket
+from chaos.simulation.monitor import MAX_CONNECTING_S, Ticket
 from gossamer.records import Failed, Fetched, Reason, RequestKind
 from gossamer.simweb import Request
 from gossamer.simweb.answers import Answer, Answers
@@ -69,6 +69,10 @@ class Network:
         answer = self._answers.answer(scheme, name, target)
         return answer or Answer(404, b"", b"")
 
+    def connecting_s(self) -> float:
+        """Return how long it takes until something can be sent."""
+        return self.dice.uniform(0.001, 0.06 if self.dice.random() < 0.8 else MAX_CONNECTING_S)
+
     def server_s(self, site: str) -> float:
         """Return how long a server takes to answer."""
         slow_s = self.web.slow_s.get(site, 0.0)
@@ -95,7 +99,7 @@ class SimulatedFetcher:
                 url=url, reason=reason, address="192.0.2.1", started_at=started_at, duration_s=loop.time() - began_s
             )
 
-        await asyncio.sleep(network.dice.uniform(0.001, 0.06))
+        await asyncio.sleep(network.connecting_s())
         failure = network.failure_of(url)
         if isinstance(failure, Reason) and failure in NO_CONNECTION:
             await asyncio.sleep(network.dice.uniform(0, 0.5))
