@@ -245,7 +245,7 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         left_out,
         {},
         "https://a.test/x?sort=1",
-        "given up: It was given up: not_canonical (it names another page of its site, queued in its place; if that fails",
+        "given up: It was given up: not_canonical (it names another page of its site, queued in its place; if that",
         [],
     ),
     (
