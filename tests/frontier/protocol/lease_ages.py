@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tests.frontier.protocol.leases import Letter, Member, Process, World
 
 OLD_TIME = -LEASE - JUMP
-OLD_BEAT = -LEASE - 1
+OLD_BEAT = OLD_TIME - 1  # before anybody who still looks for crawl time began to
 OLDER_BEAT = OLD_BEAT - 1  # not equal to any that a member may have
 
 

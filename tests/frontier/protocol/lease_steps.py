@@ -51,19 +51,24 @@ class Model:
                 found.append((f"{NAMES[place]} starts", self._register(world, place)))
             elif not process.awake:
                 woken = process._replace(awake=True, suspended=False)
-                found.append((f"{NAMES[place]} goes on", world.put(place, woken)))
+                found += self._looks_again(world, place, f"{NAMES[place]} goes on", woken)
             else:
                 found += self._turn(world, place)
                 if process.connected:
                     found += self._statements(world, place)
                 else:
-                    found.append(
-                        (f"{NAMES[place]} is connected again", world.put(place, process._replace(connected=True)))
-                    )
+                    reached = process._replace(connected=True)
+                    found += self._looks_again(world, place, f"{NAMES[place]} is connected again", reached)
         found += self._faults(world)
         if not self._must_arrive(world):
             found += self._seconds(world)
         return [(label, after if _same_ages(world, after) else age(after)) for label, after in found]
+
+    def _looks_again(self, world: World, place: int, label: str, process: Process) -> Iterator[Step]:
+        """Who could not look at others for long begins to count their silence anew; for how long does not matter."""
+        yield label, world.put(place, process)
+        if process.watched:
+            yield f"{label}, and watches anew", world.put(place, process._replace(watched=()))
 
     # A second passes: heartbeats, then everybody watches and reconciles.
 

@@ -4,7 +4,7 @@ One site, two processes, a database, whole seconds. Every second each worker tha
 
 - sends its **heartbeat**: the database counts it and keeps the worker's crawl time, or answers `gone` to the dead;
 - **watches** the others: who does not count on for a lease is marked dead, and the sites of the dead are freed, one
-  full delay from now;
+  full delay from now; who could not look for a while may begin to count anew;
 - **reconciles**: what the database says it owns, and it does not hold, it gives back, one full delay from now.
 
 In between, in any order, a worker claims the site when its crawl clock says that it is due; starts a turn if its last
