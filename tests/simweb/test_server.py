@@ -443,6 +443,11 @@ def test_a_port_in_use_is_an_error_and_leaves_nothing_behind() -> None:
             pass
 
 
+def test_a_network_that_is_not_this_machine_is_an_error() -> None:
+    with pytest.raises(OSError, match="assign"), serve(plain_web(sites=1), network=192):
+        pass
+
+
 def test_the_server_cannot_be_reached_by_an_outside_address(server: Server) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
