@@ -11,14 +11,14 @@ from gossamer.crawl.rereading import Rereading
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.politeness.scope import ScopeSettings
-from gossamer.records import Done, Fetched, PageRow, Scope
+from gossamer.records import Done, Fetched, LinkRow, PageRow, Scope
 from gossamer.store.store import Store, StoreSettings
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import hash_url, site_of
 from tests.frontier.samples import claim, complete, link
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from gossamer.frontier import Frontier
@@ -81,14 +81,20 @@ def frontier(folder: Path) -> Iterator[SqliteFrontier]:
 
 
 def reread(
-    frontier: Frontier, folder: Path, *, done: Collection[str] = (), least_depth: int = 0, **scope: object
+    frontier: Frontier,
+    folder: Path,
+    *,
+    done: Collection[str] = (),
+    least_depth: int = 0,
+    say: Callable[[str], None] = lambda _: None,
+    **scope: object,
 ) -> list[str]:
     """Read everything again; return the files that were read."""
     chosen = ScopeSettings(**{"scope": Scope.WEB, **scope})  # type: ignore[arg-type]
     settings = Settings(**{name: section() for name, section in SECTIONS.items()} | {"scope": chosen})
     files: list[str] = []
     reading = Rereading(frontier, folder, settings, least_depth=least_depth, hooks=None)
-    asyncio.run(reading.run(done, note=files.append, say=lambda _: None))
+    asyncio.run(reading.run(done, note=files.append, say=say))
     return files
 
 
@@ -119,3 +125,25 @@ def test_files_that_were_read_before_are_not_read_again(frontier: SqliteFrontier
         other.resume(delay_s=0)
         assert reread(other, folder, done=[pages]) == [redirects]
         assert queued(other) == {}
+
+
+def test_pages_without_archives_are_done_when_the_table_of_links_is_read(tmp_path: Path) -> None:
+    with Store(tmp_path, "w1", StoreSettings(warc=False), operator="a@b.test", user_agent="x") as store:
+        keep(store, "https://a.test/", 0, "/one", "/two")
+        anchors = [("https://a.test/one", "x", ""), ("https://a.test/two", "x", "nofollow")]
+        store.keep_links([LinkRow(hash_url("https://a.test/"), 1_800_000_000.0, *anchor) for anchor in anchors])
+    with SqliteFrontier(tmp_path / "frontier.sqlite") as frontier:
+        frontier.resume(delay_s=0)
+        assert reread(frontier, tmp_path) == [], "a start that is cut off before reads them again"
+        assert queued(frontier) == {"a.test/one": 1}
+
+
+def test_a_page_whose_archive_is_gone_is_counted_and_costs_only_itself(folder: Path) -> None:
+    for segment in (folder / "warc").iterdir():
+        segment.unlink()
+    said: list[str] = []
+    with SqliteFrontier(folder / "frontier.sqlite") as frontier:
+        frontier.resume(delay_s=0)
+        reread(frontier, folder, say=said.append)
+        assert queued(frontier) == {}
+    assert "4 could not be read" in said[-1]

@@ -75,6 +75,7 @@ class _Tally:
     pages: int = 0
     new: int = 0
     unarchived: int = 0
+    damaged: int = 0
     began_s: float = 0.0
     said_s: float = 0.0
 
@@ -115,12 +116,14 @@ class Rereading:
         async with PageProcess(page, agent=self._settings.crawl.agent_name) as process:
             for file in files:
                 if file.path.name not in done:
+                    unarchived = self._tally.unarchived
                     try:
                         await self._read_pages(file, process, say)
                     except pa.ArrowException as error:
                         log.warning("%s cannot be read again (%s); gossamer verify tells more.", file.path, error)
                     self._add()
-                    note(file.path.name)
+                    if self._tally.unarchived == unarchived:  # else it is done only when the table `links` is read
+                        note(file.path.name)
         for index in sorted((self._folder / names.WARC).glob(f"*{names.INDEX_SUFFIX}")):
             if index.name not in done:
                 self._read_redirects(index)
@@ -129,8 +132,10 @@ class Rereading:
         if self._tally.unarchived:
             self._read_links_table(say)
         self._add()
+        damaged = f" {self._tally.damaged:,} could not be read: see gossamer verify." if self._tally.damaged else ""
         say(
             f"{self._tally.pages:,} stored pages read again: {self._tally.new:,} URLs that had been refused are queued."
+            + damaged
         )
 
     # ------------------------------------------------------------------ pages
@@ -165,23 +170,26 @@ class Rereading:
                 self._tally.unarchived += 1
 
     async def _read_page(self, row: _Stored, process: PageProcess) -> None:
-        with suppress(FileNotFoundError, ValueError):  # `verify` tells what is damaged
+        try:
             record = self._find(row)
-            answer = Fetched(
-                url=row.url,
-                status=row.status,
-                head=head_of(record),
-                body=record.payload,
-                address="",
-                request_head=b"",
-                started_at=0.0,
-                duration_s=0.0,
-            )
-            parsed = await process.read(answer, archive=False)
-            if isinstance(parsed, ParsedPage):
-                page = identify(row.url)
-                self._traps.note_page(page.site, parsed.text or parsed.content_hash)
-                self._take(page, row.depth, parsed.links)
+        except (FileNotFoundError, ValueError):
+            self._tally.damaged += 1
+            return
+        answer = Fetched(
+            url=row.url,
+            status=row.status,
+            head=head_of(record),
+            body=record.payload,
+            address="",
+            request_head=b"",
+            started_at=0.0,
+            duration_s=0.0,
+        )
+        parsed = await process.read(answer, archive=False)
+        if isinstance(parsed, ParsedPage):
+            page = identify(row.url)
+            self._traps.note_page(page.site, parsed.text or parsed.content_hash)
+            self._take(page, row.depth, parsed.links)
 
     def _find(self, row: _Stored) -> Record:
         """Return a page's answer; a duplicate's with the payload that it shares."""
@@ -190,8 +198,9 @@ class Rereading:
             return record
         if place := self._contents.get(row.payload_digest):
             return replace(record, block=record.block + find_record(self._folder, *place).payload)
-        (whole,) = (page for page in find_pages(self._folder, row.url_hash) if page.warc_offset == row.warc_offset)
-        return find_response(self._folder, whole)
+        place = row.warc_file, row.warc_offset
+        pages = find_pages(self._folder, row.url_hash)
+        return find_response(self._folder, next(page for page in pages if (page.warc_file, page.warc_offset) == place))
 
     # ------------------------------------------------------------------ redirects
 
@@ -200,7 +209,7 @@ class Rereading:
             for line in lines:
                 said = read_line(line)
                 if said and said["status"].startswith("3"):
-                    with suppress(FileNotFoundError, ValueError):
+                    with suppress(FileNotFoundError, ValueError):  # `verify` tells what is damaged
                         self._read_redirect(said)
 
     def _read_redirect(self, said: dict[str, str]) -> None:
