@@ -146,6 +146,11 @@ class Monitor:
             if owner == worker:
                 del self._owner[site]
 
+    def hears(self, process: str, excluded: frozenset[str]) -> None:
+        """A process is being told what is excluded: what is not any more may be asked at once."""
+        heard_s, heard = self._excluded.get(process, (0.0, frozenset()))
+        self._excluded[process] = (heard_s, heard & excluded)
+
     def heard(self, process: str, excluded: frozenset[str], now_s: float) -> None:
         """A process was told what is excluded."""
         self.now_s = now_s

@@ -101,6 +101,7 @@ class WatchedFrontier:
         if isinstance(orders, Orders) and orders.excluded is not None:
             loop, name, excluded = self._process, self._process.name, orders.excluded
             # The loop hears it after this; of a paused one, what is due comes before what it hears.
+            self._monitor.hears(name, excluded)
             tell = partial(self._monitor.heard, name, excluded)
             loop.call_later(0.05, lambda: loop.call_later(0.05, lambda: tell(loop.time())))
         return orders
