@@ -28,7 +28,7 @@ from gossamer.frontier import FrontierError
 from gossamer.parse.text import check_choice
 from gossamer.store.repair import repair
 from gossamer.supervisor import End, Ended, Progress, Supervisor
-from gossamer.supervisor.lock import hold_folder
+from gossamer.supervisor.lock import hold_folder, note_holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -145,6 +145,12 @@ def _put_in_order(folder: Path, audience: Audience) -> None:
 async def _supervise(
     frontier: Frontier, folder: Path, settings: Settings, workers: int, lock: int, audience: Audience
 ) -> Ended:
+    started_at = time.time()
+
+    def show(progress: Progress) -> None:
+        note_holder(lock, started_at=started_at, troubles=progress.troubles)
+        audience.show(progress)
+
     attended = has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
     supervisor = Supervisor(
         frontier=frontier,
@@ -156,7 +162,7 @@ async def _supervise(
         stop_s=settings.worker.stop_s,
         max_duration_s=settings.crawl.max_duration_s,
         repair=lambda workers: repair(folder, workers),
-        show=audience.show,
+        show=show,
         rotate=lambda: rotate_log(folder, settings.log, now_at=time.time()),
         reopen=reopen_log,
         deserted=lambda: attended and not has_terminal(),
