@@ -2,14 +2,15 @@
 
     python -m bench postgres domains --hot 10 --cold 10000 --turns 5
 
-Workers share a crawl whose clock is set by hand, with the default delay. Each page brings ten links, four in five of
-them to the hot sites. Whatever is claimed must be due, and fetched; after so many delays every site must have had as
-many turns as fit in, if it had pages for them.
+Workers share a crawl whose clock is set by hand, with the default delay. Sites come in over the first delay, so that at
+any time some are due and others are not. Each page brings ten links, four in five of them to the hot sites. Whatever is
+claimed must be due, and fetched; after so many delays every site must have had one turn in each, if it had the pages.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import time
 from collections import Counter, defaultdict
@@ -26,6 +27,7 @@ CLAIM_SITES = 100
 DELAY_S = 70.0
 HOT_SHARE = 0.8
 LINKS_PER_PAGE = 10
+PHASES = 10  # in which sites come in
 CRAWL = "domains"
 
 
@@ -61,27 +63,67 @@ class Fetched(NamedTuple):
     turns: Counter[str]
 
 
+class Web:
+    """The sites, on their way in: the hot ones at once, the cold ones in groups over the first delay."""
+
+    def __init__(self, hot: int, cold: int, began_s: float) -> None:
+        self._hot, self._sites, self._began_s = hot, hot + cold, began_s
+        self._groups: list[range] = []
+        self._draw = random.Random(3)
+        self.pages: defaultdict[str, set[bytes]] = defaultdict(set)
+        self.links = self.hot_links = 0
+
+    @property
+    def next_s(self) -> float:
+        """When the next group comes in."""
+        come = len(self._groups)
+        return self._began_s + come * DELAY_S / PHASES if come < PHASES else math.inf
+
+    def come_in(self, pages: int) -> list[Link]:
+        """Return so many pages of each site of the next group."""
+        group = range(self._hot + len(self._groups), self._sites, PHASES)
+        sites = group if self._groups else [*range(self._hot), *group]
+        self._groups.append(group)
+        return self._known([_page(site, number) for site in sites for number in range(pages)])
+
+    def find_links(self, count: int) -> list[Link]:
+        """Return links to sites that have come in, most of them to the hot ones."""
+        hot = [self._draw.random() < HOT_SHARE for _ in range(count)]
+        self.links += count
+        self.hot_links += sum(hot)
+        return self._known([
+            _page(
+                self._draw.randrange(self._hot) if one else self._draw.choice(self._draw.choice(self._groups)),
+                self._draw.randrange(1_000_000),
+            )
+            for one in hot
+        ])  # fmt: skip
+
+    def _known(self, links: list[Link]) -> list[Link]:
+        for link in links:
+            self.pages[link.site].add(link.url_hash)
+        return links
+
+
 def run(address: str, *, hot: int, cold: int, turns: int, workers: int = 4) -> Outcome:
     """Crawl for so many delays and compare with what politeness allows."""
     began_s = time.perf_counter()
-    draw = random.Random(3)
     clock = Hand()
     fetched = Fetched({}, Counter())
-    pages: defaultdict[str, set[bytes]] = defaultdict(set)
-    unfetched = hot_links = all_links = 0
+    web = Web(hot, cold, clock.now_s)
+    ends_s = clock.now_s + turns * DELAY_S
+    unfetched = 0
     with ExitStack() as stack:
         frontiers = [
             stack.enter_context(PostgresFrontier(address, CRAWL, clock=clock, server_clock=clock.server_ms))
             for _ in range(workers)
         ]
         frontiers[0].resume(delay_s=DELAY_S)
-        first = [_page(site, number) for site in range(hot + cold) for number in range(turns if site >= hot else 1)]
-        _count(pages, first)
-        frontiers[0].add(first)
         for frontier in frontiers:
             frontier.join("bench")
-        ends_s = clock.now_s + turns * DELAY_S
         while clock.now_s < ends_s:
+            if clock.now_s >= web.next_s:
+                frontiers[0].add(web.come_in(turns))
             waits: list[float] = []
             for frontier in frontiers:
                 claimed = frontier.claim(CLAIM_SITES)
@@ -90,35 +132,20 @@ def run(address: str, *, hot: int, cold: int, turns: int, workers: int = 4) -> O
                     waits.append(claimed.wait_s or DELAY_S)
                     continue
                 unfetched += sum(not _fetch(fetched, claim.site, len(claim.urls), clock()) for claim in claimed.claims)
-                links = [_link(draw, hot, cold) for _ in range(LINKS_PER_PAGE * len(claimed.claims))]
-                _count(pages, links)
-                all_links += len(links)
-                hot_links += sum(int(link.site.split("-")[1].split(".")[0]) < hot for link in links)
-                frontier.complete(_report(claimed, links))
+                frontier.complete(_report(claimed, web.find_links(LINKS_PER_PAGE * len(claimed.claims))))
             if len(waits) == workers:
-                clock.now_s += max(0.001, min(waits))
-    ideal = sum(min(turns, len(theirs)) for theirs in pages.values())
+                clock.now_s = min(web.next_s, clock.now_s + max(0.001, min(waits)))
     return Outcome(
         fetched=fetched.turns.total(),
-        ideal=ideal,
+        ideal=sum(min(turns, len(pages)) for pages in web.pages.values()),
         unfetched=unfetched,
-        hot_share=hot_links / all_links,
+        hot_share=web.hot_links / web.links,
         wall_s=time.perf_counter() - began_s,
     )
 
 
 def _page(site: int, number: int) -> Link:
     return Link(*identify(f"https://site-{site}.test/{number}"), 1)
-
-
-def _link(draw: random.Random, hot: int, cold: int) -> Link:
-    site = draw.randrange(hot) if draw.random() < HOT_SHARE else hot + draw.randrange(cold)
-    return _page(site, draw.randrange(1_000_000))
-
-
-def _count(pages: defaultdict[str, set[bytes]], links: list[Link]) -> None:
-    for link in links:
-        pages[link.site].add(link.url_hash)
 
 
 def _fetch(fetched: Fetched, site: str, urls: int, now_s: float) -> bool:

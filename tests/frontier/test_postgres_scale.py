@@ -57,7 +57,7 @@ def test_workers_that_are_killed_among_others_leave_no_site_owned_twice_and_noth
 
 def test_a_handful_of_sites_with_most_of_the_links_costs_the_others_no_turn() -> None:
     address = postgres_server.new_database(VERSION)
-    outcome = domains.run(address, hot=10, cold=200, turns=3, workers=3)
+    outcome = domains.run(address, hot=10, cold=100, turns=3, workers=2)
     assert outcome.hot_share > 0.7
     assert outcome.unfetched == 0
     assert outcome.fetched == outcome.ideal
