@@ -69,7 +69,7 @@ def test_what_is_excluded_in_a_running_crawl_is_not_asked_for_five_seconds_later
 
 def test_an_exclusion_on_one_machine_holds_on_the_other_too(tmp_path: Path) -> None:
     address = new_database()
-    with simweb.serve(plain_web(sites=6, pages=50, links_across=0.0)) as server:
+    with simweb.serve(plain_web(sites=6, pages=500, links_across=0.0)) as server:  # more than can be visited
         one, other = (
             Crawl(server, tmp_path / name, delay_s=0.2, workers=1, frontier=address) for name in ("one", "other")
         )
