@@ -14,6 +14,7 @@ import gc
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 from itertools import count, islice
 from multiprocessing import Pool
 from random import Random
@@ -72,8 +73,9 @@ def _run(seeds: Sequence[int], jobs: int, *, until_broken: bool) -> None:
     began_s, cpu_s = time.monotonic(), 0.0
     sums: Counter[str] = Counter()
     failed = []
-    with Pool(jobs) as pool:
-        for done, (result, took_s) in enumerate(pool.imap_unordered(_simulate, seeds, chunksize=4), start=1):
+    with Pool(jobs) if jobs > 1 else nullcontext() as pool:
+        results = pool.imap_unordered(_simulate, seeds, chunksize=4) if pool else map(_simulate, seeds)
+        for done, (result, took_s) in enumerate(results, start=1):
             cpu_s += took_s
             if result.broken:
                 failed.append(result.seed)
