@@ -55,6 +55,14 @@ def linger(run: Run, at_most_s: float = 0.5) -> None:
     time.sleep(run.dice.uniform(0, at_most_s))
 
 
-def wait_for_all(start: Start, workers: int = 2) -> None:
-    """Wait until every worker has its page process."""
-    wait_until(lambda: len(start.page_processes()) == workers, "all processes", patience_s=PATIENCE_S)
+def is_under_way(crawl: Crawl, start: Start, requests: int, workers: int = 2) -> bool:
+    """Wait for so many requests, and for every worker to have its page process; say no if the crawl is over first."""
+
+    def there() -> bool:
+        if start.status is not None:
+            return True
+        return crawl.server.answered() >= requests and len(start.page_processes()) == workers
+
+    wait_until(there, f"{requests} requests", patience_s=PATIENCE_S)
+    assert not start.status, f"it ended with {start.status}: {start.said[-500:]}"
+    return start.status is None

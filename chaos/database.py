@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from chaos.campaign import Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, instants, linger, wait_for, wait_for_all
+from chaos.crawling import PATIENCE_S, crawl_of, instants, is_under_way, linger, wait_for
 from chaos.judging import Loss, judge_all, loss
 from tests.end_to_end.crawls import wait_until
 from tests.end_to_end.test_database_faults import crashed, crowded, paused
@@ -73,8 +73,7 @@ def disturb(run: Run) -> None:
     ):
         names = [*FAULTS] * run.size.faults
         for number, requests in enumerate(instants(run, crawl, until=0.5)):
-            wait_for(crawl, start, requests)
-            wait_for_all(start)
+            assert is_under_way(crawl, start, requests), "it was over too soon"
             workers = start.workers()
             linger(run)
             name = names[(number + run.seed) % len(names)]

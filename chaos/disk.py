@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.campaign import Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, wait_for, wait_for_all
+from chaos.crawling import PATIENCE_S, crawl_of, is_under_way, wait_for
 from chaos.judging import judge_all, loss
 from chaos.namespaces import is_inside
 from chaos.namespaces import run as do
@@ -51,8 +51,7 @@ def fill(run: Run) -> None:
         losses = [loss(crawl)]  # on a machine that is too busy for a stop in good order
         _part(crawl.folder, run.folder, kind)
         with crawl.start(*FLAGS) as start:
-            wait_for(crawl, start, crawl.server.answered() + run.size.sites)
-            wait_for_all(start)
+            assert is_under_way(crawl, start, crawl.server.answered() + run.size.sites), "it was over too soon"
             workers = start.workers()
             _fill_for_a_while(run, crawl, start, kind)
             run.check(start.workers() == workers, "a worker ended")

@@ -14,19 +14,22 @@ import time
 from pathlib import Path
 
 from chaos.campaign import DELAY_S, Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, wait_for, wait_for_all
+from chaos.crawling import PATIENCE_S, crawl_of, is_under_way
 from chaos.judging import judge_all, loss
 from tests.end_to_end.crawls import Crawl, is_running
 
 FILES = 256
-MEMORY_BYTES = 4 << 20  # that a worker still gets
 SHORT_S = 10.0  # how long memory is short
 
 
 def limit(run: Run) -> None:
     """Crawl a web under a limit."""
-    with crawl_of(run, slow=0.2, slow_s=1.0) as crawl:  # many requests at once
-        (_few_files if run.seed % 2 else _little_memory)(run, crawl)
+    if run.seed % 2:
+        with crawl_of(run, slow=0.2, slow_s=1.0) as crawl:  # many requests at once
+            _few_files(run, crawl)
+    else:
+        with crawl_of(run, profile="large", sites=max(8, run.size.sites // 8)) as crawl:  # for which memory is needed
+            _no_memory(run, crawl)
 
 
 def _few_files(run: Run, crawl: Crawl) -> None:
@@ -36,7 +39,6 @@ def _few_files(run: Run, crawl: Crawl) -> None:
     )  # fmt: skip
     most = 0
     with limited.start() as start:
-        wait_for_all(start)
         while start.status is None:
             for worker in start.workers():
                 most = max(most, _open_files(worker))
@@ -55,13 +57,12 @@ def _open_files(pid: int) -> int:
         return 0
 
 
-def _little_memory(run: Run, crawl: Crawl) -> None:
+def _no_memory(run: Run, crawl: Crawl) -> None:
     with crawl.start() as start:
-        wait_for(crawl, start, 2 * run.size.sites)
-        wait_for_all(start)
+        assert is_under_way(crawl, start, 2 * len(crawl.seeds)), "it was over too soon"
         victim = run.dice.choice(start.workers())
         size_bytes = int(Path(f"/proc/{victim}/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.prlimit(victim, resource.RLIMIT_AS, (size_bytes + MEMORY_BYTES, resource.RLIM_INFINITY))
+        resource.prlimit(victim, resource.RLIMIT_AS, (size_bytes, resource.RLIM_INFINITY))
         time.sleep(SHORT_S)
         lived = is_running(victim)
         if lived:

@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.campaign import DELAY_S, Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of
+from chaos.crawling import PATIENCE_S, crawl_of, is_under_way
 from chaos.judging import Loss, judge_all, loss
 from tests.end_to_end.crawls import Crawl, is_running, wait_until
 
 if TYPE_CHECKING:
     from tests.end_to_end.crawls import Start
 
-WORKERS = 2
 KILLED = "+++ killed by SIGKILL +++"  # as strace tells
 FLAGS = ("--set", "part_rows=20")  # journals become parts every few seconds
 
@@ -70,7 +69,7 @@ def strike(run: Run) -> None:
             _kill_while_migrating(run, crawl)
         start = starts.enter_context(crawl.start(*FLAGS))
         for number, point in enumerate(points, start=1):
-            if not _is_under_way(crawl, start, run.size.sites * number):
+            if not is_under_way(crawl, start, run.size.sites * number):
                 break  # some points are rare, and the crawl was over before the last
             killed = _kill_at(crawl, start, point, when=run.dice.randrange(point.most) + 1)
             if not point.ends_worker:  # what is left goes, too, so that a start has to finish what it began
@@ -83,18 +82,6 @@ def strike(run: Run) -> None:
         run.check(len(struck) >= len(points) / 2, f"only {len(struck)} of {len(points)} points were met")
         run.facts.append(f"{len(struck)} kills: {', '.join(struck)}")
         judge_all(run, crawl, losses=losses)
-
-
-def _is_under_way(crawl: Crawl, start: Start, requests: int) -> bool:
-    """Wait for so many requests and for all processes; tell whether there was time for that."""
-
-    def there() -> bool:
-        if start.status is not None:
-            return True
-        return crawl.server.answered() >= requests and len(start.page_processes()) == WORKERS
-
-    wait_until(there, f"{requests} requests", patience_s=PATIENCE_S)
-    return start.status is None
 
 
 def _kill_at(crawl: Crawl, start: Start, point: Point, *, when: int) -> bool:
