@@ -46,7 +46,7 @@ def check_folders(folders: Sequence[Path]) -> None:
                 f"No crawl in {folder}: name its folder with --data-dir, or begin one with gossamer crawl."
             )
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise GossamerError("A folder is named twice: every --data-dir must be another crawl's folder.")
+        raise GossamerError("A folder is named twice: name each once.")
 
 
 def check_contents(folders: Sequence[Path]) -> None:
