@@ -319,7 +319,7 @@ CRAWL_BUGS: Final = {
         file="store/store.py",
         right="        self._segments.sync()\n        for journal, count in counts:\n            journal.sync(count)\n",
         wrong="        for journal, count in counts:\n            journal.sync(count)\n        self._segments.sync()\n",
-        tests="tests/store",
+        tests="tests/store/test_store.py",
     ),
     "a dead worker's files are not mended": Bug(
         file="supervisor/supervisor.py",

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import threading
 from asyncio.events import _set_running_loop  # what who writes an event loop is told to call
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+from chaos.simulation.thread import Killed, SteppedThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -26,10 +26,6 @@ MAX_STEP_S: Final = 0.002  # what a step may take
 MAX_JOB_WAIT_S: Final = 0.01  # until the thread begins with something
 
 
-class Killed(BaseException):
-    """Raised in the thread of a process that was killed, to end it."""
-
-
 class _Task(asyncio.Task[Any]):
     """A task whose place in a set depends on its number, not on its address: sets of tasks are walked in one order."""
 
@@ -39,55 +35,6 @@ class _Task(asyncio.Task[Any]):
 
     def __hash__(self) -> int:
         return self._number
-
-
-class _Thread:
-    """A real thread that runs only while the process's loop waits for it: one of the two, never both."""
-
-    def __init__(self) -> None:
-        self._go, self._back = threading.Lock(), threading.Lock()
-        self._go.acquire()
-        self._back.acquire()
-        self._work: Callable[[], None] | None = None
-        self._thread: threading.Thread | None = None
-        self._killed = False
-
-    def start(self, work: Callable[[], None]) -> None:
-        """Begin a piece of work; returns when it ends or pauses."""
-        self._work = work
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, daemon=True)
-            self._thread.start()
-        self.go_on()
-
-    def go_on(self) -> None:
-        """Let the thread run until it ends or pauses."""
-        self._go.release()
-        self._back.acquire()
-
-    def pause(self) -> None:
-        """In the thread: stand still until told to go on."""
-        self._back.release()
-        self._go.acquire()
-        if self._killed:
-            raise Killed
-
-    def end(self, *, killed: bool) -> None:
-        """End the thread, where it stands if it is killed."""
-        if self._thread is not None:
-            self._killed, self._work = killed, None
-            self.go_on()
-            self._thread.join()
-            self._thread = None
-
-    def _run(self) -> None:
-        self._go.acquire()
-        with suppress(Killed):
-            while self._work is not None:
-                self._work()
-                self._work = None
-                self.pause()
-        self._back.release()
 
 
 class Process(asyncio.AbstractEventLoop):
@@ -106,7 +53,7 @@ class Process(asyncio.AbstractEventLoop):
         self._tasks: list[asyncio.Task[Any]] = []
         self._jobs: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
         self._job: asyncio.Future[Any] | None = None  # what the thread is at
-        self._thread = _Thread()
+        self._thread = SteppedThread()
         self._has_thread = has_thread
 
     # ------------------------------------------------------------------ as the scheduler sees it
