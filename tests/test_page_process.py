@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import zlib
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.page_process.frames import LENGTH_BYTES, pack_page, unpack_page
+from gossamer.page_process import child
+from gossamer.page_process.frames import LENGTH_BYTES, Values, pack_page, unpack, unpack_page
 from gossamer.page_process.process import PAGES_IN_PIPE, PageProcess
 from gossamer.page_process.settings import PageSettings
 from gossamer.parse.page import Content, read_page
@@ -491,6 +493,37 @@ async def test_a_bug_is_raised_where_the_page_was_wanted() -> None:
             await pages.read(broken, archive=True)
         assert_is(await pages.read(page(1), archive=True), 1)
         assert pages.replaced == 0
+
+
+@on_a_loop
+async def test_a_page_that_cannot_be_sent_fails_alone_and_the_others_get_their_own_answers() -> None:
+    async with PageProcess(SETTINGS, agent="Gossamer") as pages:
+        assert_is(await pages.read(page(0), archive=True), 0)
+        reading = [asyncio.ensure_future(pages.read(page(number), archive=True)) for number in range(1, 4)]
+        unfit = asyncio.ensure_future(pages.read(replace(page(4), body=object()), archive=True))  # type: ignore[arg-type]
+        reading += [asyncio.ensure_future(pages.read(page(number), archive=True)) for number in range(4, 12)]
+        for number, found in enumerate(await asyncio.gather(*reading), start=1):
+            assert_is(found, number)
+        with pytest.raises(ValueError, match="unmarshallable"):
+            await unfit
+
+
+@on_a_loop
+async def test_an_answer_for_which_there_is_no_memory_mixes_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    received: list[object] = []
+
+    def unpack_with_little_memory(frame: memoryview) -> Values:
+        received.append(frame)
+        if len(received) in (4, 9):
+            raise MemoryError
+        return unpack(frame)
+
+    monkeypatch.setattr(child, "unpack", unpack_with_little_memory)
+    async with PageProcess(SETTINGS, agent="Gossamer") as pages:
+        reading = [pages.read(page(number), archive=True) for number in range(20)]
+        for number, found in enumerate(await asyncio.gather(*reading)):
+            assert_is(found, number)
+        assert pages.replaced == 2
 
 
 @pytest.mark.parametrize("program", ["/bin/false", "/no/such/python"])

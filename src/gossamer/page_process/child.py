@@ -98,7 +98,11 @@ class Child:
         except OSError:  # it died with something unread, which the kernel calls a reset
             got = 0
         self._filled += got
-        if not got or not self._deliver():
+        try:
+            sound = got > 0 and self._deliver()
+        except MemoryError:  # which frames were passed on is not known any more
+            sound = False
+        if not sound:
             self._on_end(self, self.bury())
 
     def _deliver(self) -> bool:

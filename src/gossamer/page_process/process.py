@@ -148,9 +148,16 @@ class PageProcess:
             return
         while self._waiting and len(self._in_pipe) < PAGES_IN_PIPE:
             job = self._waiting.popleft()
-            if not job.future.done():
-                self._in_pipe.append(job)
-                child.send(pack_page(job.fetched, kind=job.kind, archive=job.archive))
+            if job.future.done():
+                continue
+            try:
+                frame = pack_page(job.fetched, kind=job.kind, archive=job.archive)
+            except Exception as bug:  # no memory, say: whoever waits for this page hears of it, and nobody else
+                job.fail(bug)
+                continue
+            # Not before it goes: answers belong to the pages in the pipe by nothing but their order.
+            self._in_pipe.append(job)
+            child.send(frame)
 
     def _hear(self, child: Child, values: Values) -> None:
         self._heard_s = self._loop.time()
