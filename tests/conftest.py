@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from hypothesis import settings
 
-from tests.frontier import postgres_programs
-
 if TYPE_CHECKING:
     import pytest
 
@@ -27,4 +25,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which versions of PostgreSQL the tests of the frontier had."""
     if any("tests/frontier/" in report.nodeid for report in terminalreporter.stats.get("passed", ())):
-        terminalreporter.write_line(f"The frontier was tested on SQLite and {postgres_programs.summary()}")
+        from tests.frontier.postgres_server import summary
+
+        terminalreporter.write_line(f"The frontier was tested on SQLite and {summary()}")

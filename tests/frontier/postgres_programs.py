@@ -20,6 +20,10 @@ import tempfile
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin")
 
@@ -65,9 +69,9 @@ def available() -> dict[str, Path]:
     return found
 
 
-def summary() -> str:
-    """Say which versions there are, and which is missing."""
-    found = ", ".join(_full_version(folder) for folder in available().values())
+def summary(versions: Iterable[str]) -> str:
+    """Name these versions in full, and say if the newest is missing."""
+    found = ", ".join(_full_version(binaries_of(version)) for version in versions)
     missing = os.environ.get(FAILURE, "")
     return f"PostgreSQL {found or 'none'}" + (f"; {NEWEST} is missing: {missing}" if missing else "")
 
@@ -139,5 +143,5 @@ def _fetch(kind: str, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    print(summary())
+    print(summary(available()))
     sys.exit(not set(sys.argv[1:]) <= available().keys())

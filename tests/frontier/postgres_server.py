@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Self
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from tests.frontier import postgres_programs
 from tests.frontier.postgres_programs import available
 from tests.frontier.postgres_programs import binaries_of as binaries_of
 
@@ -44,6 +45,13 @@ def versions() -> list[str]:
         return [""]
     found = sorted(available(), key=int)
     return [*dict.fromkeys((found[0], found[-1]))] if found else [""]
+
+
+def summary() -> str:
+    """Say which versions these are."""
+    if "" in versions() and os.environ.get("GOSSAMER_TEST_POSTGRES"):
+        return "the PostgreSQL that GOSSAMER_TEST_POSTGRES names"
+    return postgres_programs.summary(versions())
 
 
 @cache

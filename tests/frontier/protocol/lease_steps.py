@@ -177,7 +177,7 @@ class Model:
         site = world.site
         works = any(p.acts and (p.id, p.token) == (site.owner, site.token) for p in world.processes)
         if site.owner is None or works:
-            return world._replace(processes=tuple(process._replace(stuck_s=0) for process in world.processes))
+            return self._forgive(world)
         for place, process in enumerate(world.processes):
             if process.acts and not process.waits_for_reply:
                 world = world.put(place, process._replace(stuck_s=process.stuck_s + 1))
@@ -322,6 +322,7 @@ class Model:
             elif letter.kind == "recovery":
                 yield "the late recovery takes effect", self._recover(opened, letter, joined=True)
             elif process.id != letter.id or process.acts:  # a heartbeat, or the reply to one
+                opened = self._forgive(opened)  # only now the fault is over
                 late = self._count(opened, letter) if letter.kind == "heartbeat" else (opened, letter)
                 yield f"the late {letter.kind} arrives", self._reply(*late)
 
@@ -339,8 +340,10 @@ class Model:
         return Rule.ARRIVE_IN_TIME in self.rules and any(world.now - letter.sent >= TRANSIT for letter in under_way)
 
     def _spend(self, world: World, fault: Fault) -> World:
-        patient = tuple(process._replace(stuck_s=0) for process in world.processes)
-        return world._replace(faults=world.faults - {fault}, processes=patient)
+        return self._forgive(world._replace(faults=world.faults - {fault}))
+
+    def _forgive(self, world: World) -> World:
+        return world._replace(processes=tuple(process._replace(stuck_s=0) for process in world.processes))
 
     def _faults(self, world: World) -> Iterator[Step]:
         for place, process in enumerate(world.processes):
