@@ -16,18 +16,11 @@ data_dir_option = click.option(
     help="The crawl's folder.",
 )
 
-
-def _distinct(_context: click.Context, _option: click.Parameter, folders: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Count a folder once that was named twice."""
-    return tuple({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
-
-
 data_dirs_option = click.option(
     "--data-dir",
     "folders",
     type=click.Path(path_type=Path),
     multiple=True,
-    callback=_distinct,
     default=["crawl-data"],
     show_default=True,
     envvar="GOSSAMER_DATA_DIR",

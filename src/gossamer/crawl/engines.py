@@ -55,6 +55,8 @@ def open_existing(folder: Path, *others: Path) -> Iterator[Frontier]:
 def frontier_of(folder: Path, *others: Path) -> FrontierSettings:
     """Return where the frontier of the crawl with these folders is; refuse a folder without one, or of another."""
     settings = _settings_of(folder)
+    if len({each.resolve() for each in (folder, *others)}) <= len(others):
+        raise GossamerError("A folder is named twice: every --data-dir must be another machine's.")
     for other in others:
         theirs = _settings_of(other)
         if not settings.frontier or not theirs.frontier or settings.crawl_name != theirs.crawl_name:
