@@ -219,7 +219,7 @@ CRAWL_BUGS: Final = {
     ),
     "Crawl-delay is not heeded": Bug(
         file="worker/worker.py",
-        right="        site.delay_s = max(self._manners.pace.delay_s, site.own_delay_s)\n",
+        right="        site.own_delay_s = max(site.own_delay_s, asked_delay_s(site.hosts.values()))\n",
         wrong="",
         seeds=50,
     ),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.sqlite import SqliteFrontier
     from gossamer.records import Reason
 
-MAX_TIME_S: Final = 3_000.0
+MAX_TIME_S: Final = 1_000.0
 MAX_STEPS: Final = 1_000_000
 UNHEARD_S: Final = 1.0  # what was said so long before a kill may not have been written down
 

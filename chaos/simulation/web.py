@@ -94,7 +94,7 @@ def draw_web(dice: Random, *, delay_s: float, sites: int, max_pages: int, fails:
 
 
 def _folder(dice: Random) -> str:
-    return "private/" if dice.random() < 0.1 else ""
+    return "private/" if dice.random() < 0.15 else ""
 
 
 def _draw_site(draft: _Draft, name: str, hosts: list[str], urls: dict[str, list[str]]) -> None:
@@ -109,7 +109,7 @@ def _draw_site(draft: _Draft, name: str, hosts: list[str], urls: dict[str, list[
         # Each page is linked from the front page, so that all can be reached; the rest is chance.
         links = own[1:] if number == 0 else dice.sample(own, min(len(own), dice.randint(0, 2)))
         links = [*links, *dice.sample(abroad, min(len(abroad), dice.randint(0, 3)))]
-        page = _draw_page(draft, url, links, own, abroad, is_front=number == 0)
+        page = _draw_page(draft, url, links, hosts, own, abroad, is_front=number == 0)
         if host_of(url) in draft.dead:
             continue  # what nobody can read leads nowhere
         draft.pages.append(page)
@@ -136,21 +136,21 @@ def _draw_host(draft: _Draft, host: str, *, is_main: bool) -> None:
 
 
 def _draw_page(
-    draft: _Draft, url: str, links: list[str], own: list[str], abroad: list[str], *, is_front: bool
+    draft: _Draft, url: str, links: list[str], hosts: list[str], own: list[str], abroad: list[str], *, is_front: bool
 ) -> Planted:
     dice = draft.dice
     scheme_host, _, path = url.partition(".test")
     host = f"{scheme_host.removeprefix('http://')}.test"
     place = {"host": host, "path": path}
     kind = 1.0 if is_front else dice.random()
-    if kind < 0.12:
-        to = dice.choice(own)
+    if kind < 0.14:
+        to = _hide_page(draft, hosts) if dice.random() < 0.7 else dice.choice(own)
         return Planted(**place, status=dice.choice([301, 302]), headers=(("Location", to),), leads_to=to)  # type: ignore[arg-type]
-    if kind < 0.16 and abroad:
+    if kind < 0.17 and abroad:
         to = dice.choice(abroad)
         return Planted(**place, status=301, headers=(("Location", to),), leads_to=to)  # type: ignore[arg-type]
     if kind < 0.2:
-        to = dice.choice([other for other in own if other != url])
+        to = _hide_page(draft, hosts)
         body = f'<meta http-equiv="refresh" content="0; url={escape(to)}">'.encode()
         return Planted(**place, body=body, leads_to=to)  # type: ignore[arg-type]
     if kind < 0.26:
@@ -161,6 +161,15 @@ def _draw_page(
     anchors = "".join(f'<a href="{escape(link)}">{number}</a> ' for number, link in enumerate(links))
     body = f"<!DOCTYPE html><title>{path}</title>{head}<p>The page {escape(url)} says so.</p>{anchors}".encode()
     return Planted(**place, headers=HTML, body=body, links=tuple(links))  # type: ignore[arg-type]
+
+
+def _hide_page(draft: _Draft, hosts: list[str]) -> str:
+    """Add a page that only a redirect leads to, so that it is fetched in the same turn; return its URL."""
+    host, path = draft.dice.choice(hosts), f"/{_folder(draft.dice)}hidden{len(draft.pages)}"
+    if f"http://{host}" not in draft.dead:
+        body = f"<!DOCTYPE html><title>{path}</title><p>Nobody links to this page.</p>".encode()
+        draft.pages.append(Planted(host=host, path=path, headers=HTML, body=body))
+    return f"http://{host}{path}"
 
 
 def _outcome(web: Web, url: str, dead: Mapping[str, Reason], found: Expected) -> Outcome:
