@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tests.end_to_end.crawls import Crawl
 
 STAMPED_LATE_S = 0.5  # a busy server notes arrivals late; nobody takes over within so short a time, or while we look
+RESTART_S = 2.0  # from the start of a crawl to its first request, at the very least: a delay, and all that is loaded
 UNHEARD_S = 3.0  # what a site asks for (Crawl-delay, Retry-After) is reported at once, which may take so long
 
 
@@ -37,18 +38,19 @@ class Loss:
     looked: float  # when we had seen what the frontier knew: a crawl that is not wholly dead goes on meanwhile
     settled: frozenset[bytes]  # hashes of URLs
     hosts: frozenset[str]  # whose robots.txt was known
+    late_s: float = STAMPED_LATE_S
 
     def may_have_lost(self, request: Request) -> bool:
         """Tell whether a request had been made by then, and not been reported."""
-        if request.arrived > self.looked + STAMPED_LATE_S:
+        if request.arrived > self.looked + self.late_s:
             return False
         if request.kind == "robots":
             return host_of(request.url) not in self.hosts
         return identify(request.url).url_hash not in self.settled
 
 
-def loss(crawl: Crawl) -> Loss:
-    """Look at the frontier right after a fault."""
+def loss(crawl: Crawl, *, whole: bool = False) -> Loss:
+    """Look at the frontier right after a fault; `whole` if nobody is left, and the next start comes after this."""
     at = time.monotonic()
     sites = {site_of(request.url) for request in crawl.server.log()}
     settled: frozenset[bytes] = frozenset()
@@ -57,7 +59,8 @@ def loss(crawl: Crawl) -> Loss:
         with open_existing(crawl.folder) as frontier:
             settled = frozenset(url_hash for _, url_hash, _ in frontier.settled())
             hosts = frozenset(state.host for site in sites for state in frontier.find_hosts(site))
-    return Loss(at=at, looked=time.monotonic(), settled=settled, hosts=hosts)
+    late_s = RESTART_S if whole else STAMPED_LATE_S
+    return Loss(at=at, looked=time.monotonic(), settled=settled, hosts=hosts, late_s=late_s)
 
 
 def judge_all(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = (), clock_jumps: bool = False) -> Verdict:

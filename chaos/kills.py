@@ -56,7 +56,7 @@ def kill(run: Run) -> None:
             strike(start, victim, run)
             struck[victim] += 1
             if victim != "page process":  # that one costs nothing
-                losses.append(loss(crawl))
+                losses.append(loss(crawl, whole=victim in ("group", "supervisor")))
             if victim in ("group", "supervisor"):
                 start.kill_group()
                 start = starts.enter_context(crawl.start())

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from chaos.campaign import Campaign, Run, Size
 from chaos.crawling import PATIENCE_S, crawl_of, instants, linger, wait_for
-from chaos.judging import judge_all
+from chaos.judging import Loss, judge_all, loss
 from chaos.namespaces import is_inside
 from chaos.namespaces import run as do
 from tests.end_to_end.crawls import environment
@@ -68,6 +68,7 @@ class Relay:
 def lose(run: Run) -> None:
     """Crawl a web, losing the network on the way."""
     outages: list[str] = []
+    losses: list[Loss] = []
     with crawl_of(run) as crawl, ExitStack() as starts:
         relay = Relay(crawl.server.dns)
         flags = (*FLAGS, "--nameserver", relay.address)
@@ -86,6 +87,7 @@ def lose(run: Run) -> None:
                 run.check(relay.lost > lost, "nobody asked the name server")
             else:
                 with _link_down():
+                    losses.append(loss(crawl))  # answers on their way
                     time.sleep(15 + run.dice.uniform(0, 15))  # the outage
             outages.append(f"{kind}, asked again after {_return(run, crawl, start):.1f} s")
         start.end(patience_s=PATIENCE_S)
@@ -94,7 +96,7 @@ def lose(run: Run) -> None:
             "is this machine offline" in start.said or not run.size.faults, "nobody said that there was an outage"
         )
         _look_for_given_up(run, crawl)
-        judge_all(run, crawl)
+        judge_all(run, crawl, losses=losses)
 
 
 @contextmanager

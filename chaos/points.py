@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import resources
@@ -27,8 +28,9 @@ from tests.end_to_end.crawls import Crawl, is_running, wait_until
 if TYPE_CHECKING:
     from tests.end_to_end.crawls import Start
 
+TRACE_S = 5.0  # until the files to watch are looked up again
 KILLED = "+++ killed by SIGKILL +++"  # as strace tells
-FLAGS = ("--set", "part_rows=20")  # journals become parts every few seconds
+FLAGS = ("--set", "part_rows=40")  # journals become parts every few seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ def strike(run: Run) -> None:
             killed = _kill_at(crawl, start, point, when=run.dice.randrange(point.most) + 1)
             if not point.ends_worker:  # what is left goes, too, so that a start has to finish what it began
                 start.kill_group()
-            losses.append(loss(crawl))
+            losses.append(loss(crawl, whole=not point.ends_worker))
             if not point.ends_worker:
                 start = starts.enter_context(crawl.start(*FLAGS))
             struck += [point.name] * killed
@@ -85,24 +87,27 @@ def strike(run: Run) -> None:
 
 
 def _kill_at(crawl: Crawl, start: Start, point: Point, *, when: int) -> bool:
-    """Let a worker, or a process that it starts, be killed at its next such call but so many; tell if it was."""
-    victim = start.workers()[0]
+    """Let a worker, or a process that it starts, be killed at its next such call but so many; tell if it was.
+
+    Files come and go: if nothing happens for a while, those that are there now are tried.
+    """
+    while start.status is None:
+        if (victims := start.workers()) and _trace(crawl, victims[0], point, when):
+            return True
+    return False
+
+
+def _trace(crawl: Crawl, victim: int, point: Point, when: int) -> bool:
     with tempfile.NamedTemporaryFile() as told:
         command = ["strace", "-f", "-o", told.name, "-p", str(victim), "-e", f"trace={point.call}"]
-        if point.files:
-            wait_until(lambda: any(crawl.folder.glob(point.files)), point.files, patience_s=PATIENCE_S)
-            command += [f"--trace-path={path}" for path in crawl.folder.glob(point.files)]
+        command += [f"--trace-path={path}" for path in crawl.folder.glob(point.files or "no file")]
         command += ["-e", f"inject={point.call}:signal=SIGKILL:when={when}"]
         tracer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            wait_until(
-                lambda: KILLED in Path(told.name).read_text() or not is_running(victim),
-                f"a kill {point.name}",
-                patience_s=PATIENCE_S,
-            )
-        finally:
-            tracer.kill()  # asked politely, it may wait for threads that nobody but itself could bury
-            tracer.wait()
+        give_up_s = time.monotonic() + TRACE_S
+        while is_running(victim) and KILLED not in Path(told.name).read_text() and time.monotonic() < give_up_s:
+            time.sleep(0.05)
+        tracer.kill()  # asked politely, it may wait for threads that nobody but itself could bury
+        tracer.wait()
         return KILLED in Path(told.name).read_text()
 
 
