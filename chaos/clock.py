@@ -68,7 +68,8 @@ def jump(run: Run) -> None:
     """Crawl a web while the wall clock jumps."""
     clock = WallClock(run.folder)
     jumps: list[str] = []
-    by_s = [*JUMPS_S] * run.size.faults
+    first = 2 * run.seed % len(JUMPS_S)  # every other run begins with thirty days
+    by_s = [*JUMPS_S[first:], *JUMPS_S] * run.size.faults
     with (
         _frontier(run, clock) as frontier,
         simweb.serve(web(run)) as server,
