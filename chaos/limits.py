@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import resource
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from chaos.campaign import DELAY_S, Campaign, Run, Size
@@ -62,12 +63,13 @@ def _no_memory(run: Run, crawl: Crawl) -> None:
         assert is_under_way(crawl, start, 2 * len(crawl.seeds)), "it was over too soon"
         victim = run.dice.choice(start.workers())
         size_bytes = int(Path(f"/proc/{victim}/statm").read_text().split()[0]) * resource.getpagesize()
+        short_from_s = time.monotonic()
         resource.prlimit(victim, resource.RLIMIT_AS, (size_bytes, resource.RLIM_INFINITY))
         time.sleep(SHORT_S)
         lived = is_running(victim)
         if lived:
             resource.prlimit(victim, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        losses = [loss(crawl)]
+        losses = [replace(loss(crawl), at=short_from_s)]  # what failed meanwhile is asked for again
         start.end(patience_s=PATIENCE_S)
     felt = crawl.log.count("MemoryError") + crawl.log.count("Cannot allocate memory")
     run.facts.append(f"no memory for {SHORT_S:.0f} s: the worker {'lived' if lived else 'ended'}, {felt} complaints")
