@@ -175,7 +175,7 @@ def main(arguments: list[str]) -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m bench postgres claims", description=__doc__)
     parser.add_argument("--address", help="a server to use instead of one of our own")
-    parser.add_argument("--urls", type=int, nargs="+", default=[20_000, 200_000])
+    parser.add_argument("--urls", type=int, nargs="+", default=[100_000, 300_000])
     parser.add_argument("--claimers", type=int, nargs="+", default=[1, 4])
     parser.add_argument("--rounds", type=int, default=100, help="claims of all claimers together")
     options = parser.parse_args(arguments)
