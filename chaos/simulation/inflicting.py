@@ -83,10 +83,12 @@ def _pause(world: World, supervisor: Supervisor, event: Event) -> None:
     def go_on() -> None:
         world.scheduler.go_on(member.process)
         member.paused_since_s = None
-        world.forgets()
+        if world.terms.lease_s is not None:
+            world.forgets(paused_s)
 
+    paused_s = world.scheduler.now_s
     world.scheduler.pause(member.process)
-    member.paused_since_s = world.scheduler.now_s
+    member.paused_since_s = paused_s
     world.scheduler.after(event.length_s, go_on)
 
 
@@ -95,6 +97,7 @@ def _break_database(share: float, world: World, _supervisor: Supervisor, event: 
         world.trouble.database = 0.0
 
     world.trouble.database = share
+    world.troubles_s.append((world.scheduler.now_s, world.scheduler.now_s + event.length_s))
     world.scheduler.after(event.length_s, mend)
 
 
@@ -103,6 +106,7 @@ def _fill_disk(world: World, _supervisor: Supervisor, event: Event) -> None:
         world.trouble.disk = False
 
     world.trouble.disk = True
+    world.troubles_s.append((world.scheduler.now_s, world.scheduler.now_s + event.length_s))
     world.scheduler.after(event.length_s, free)
 
 

@@ -15,10 +15,10 @@ from chaos.simulation.faults import Fault, draw_terms
 from chaos.simulation.inflicting import plan
 from chaos.simulation.loop import Scheduler
 from chaos.simulation.monitor import Broken, Monitor
-from chaos.simulation.network import MAX_SERVER_S, Network
+from chaos.simulation.network import Network
 from chaos.simulation.supervisor import Supervisor
 from chaos.simulation.web import draw_web
-from chaos.simulation.world import World
+from chaos.simulation.world import UNHEARD_S, World
 from gossamer import simweb
 from gossamer.store.checking import check
 from gossamer.store.reading import pages
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 MAX_TIME_S: Final = 1_000.0
 MAX_STEPS: Final = 1_000_000
-UNHEARD_S: Final = 1.0  # what was said so long before a kill may not have been written down
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +168,6 @@ def _judge_manners(world: World, accepted: Container[str]) -> None:
     terms, web = world.terms, world.web
     depths = web.expected.depths.items()
     alive = {url: depth for url, depth in depths if url in accepted and host_of(url) not in web.dead}
-    # What a site asked for is written down as soon as that is possible.
-    unheard_s = UNHEARD_S + max((event.length_s for event in terms.events), default=0.0) + MAX_SERVER_S
     verdict = simweb.judge(
         world.monitor.log,
         delay_s=terms.delay_s,
@@ -180,7 +177,7 @@ def _judge_manners(world: World, accepted: Container[str]) -> None:
         allowed_repeats=0 if not terms.events else 10_000,
         slack_s=1e-6,
         kills=world.kills_s,
-        unheard_s=unheard_s,
+        unheard_s=2 * UNHEARD_S,
     )
     if not verdict.ok:
         world.monitor.fail(verdict.summary())

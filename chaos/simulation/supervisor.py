@@ -6,6 +6,7 @@ ends the crawl when it is drained. Where workers hold leases it also plays the o
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 from chaos.simulation.loop import Process
@@ -79,7 +80,6 @@ class Supervisor:
         world = self._world
         world.note(f"stops: {why}")
         self.stopping = why
-        world.kills_s.append(world.scheduler.now_s + world.terms.stop_s)  # what is under way then is cut off
         for member in self.members:
             member.stop()
         self._later(world.terms.stop_s + LAST_WORDS_S, self._kill_late)
@@ -151,10 +151,12 @@ class Supervisor:
         self._mourn(member)
         if error is None:
             self.stop("an order")  # it heard so from the frontier
+        else:
+            self._world.forgets()
 
     def _end(self, member: Member) -> None:
         self._world.note(f"{member.process.name} is killed")
-        self._world.forgets()
+        self._world.forgets(math.inf if member.paused_since_s is None else member.paused_since_s)
         self.deaths += 1
         member.process.kill()
         self._dismiss(member)
@@ -231,7 +233,7 @@ class Supervisor:
                 self._beats[worker.worker] = (worker.beats, now_s)
             elif now_s - since_s > lease_s:
                 self._world.note(f"worker {worker.worker} was silent for its lease")
-                self._world.forgets()
+                self._world.forgets(since_s - TICK_S)
                 self._declare_dead(worker.worker)
 
     def _watch_crawl(self) -> None:

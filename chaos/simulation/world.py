@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 EPOCH_AT: Final = 1_750_000_000.0  # the wall clock at the beginning
 UPTIME_S: Final = 5_000.0
+UNHEARD_S: Final = 0.5  # what was said so long before a kill may not have been written down
+PATIENCE_S: Final = 12.0  # after trouble has ended, until everybody has tried again
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class World:
     dice: Random
     trouble: Trouble = field(default_factory=Trouble)
     kills_s: list[float] = field(default_factory=list)  # when what a site had asked for may have been forgotten
+    troubles_s: list[tuple[float, float]] = field(default_factory=list)  # when nothing could be written down
     booted_s: float = -UPTIME_S  # when it was started
     jump_s: float = 0.0  # of the wall clock
 
@@ -58,6 +62,12 @@ class World:
         self.monitor.now_s = self.scheduler.now_s
         self.monitor.note("supervisor", what)
 
-    def forgets(self) -> None:
-        """Note that what a site has asked for in its last words may be forgotten."""
-        self.kills_s.append(self.scheduler.now_s)
+    def forgets(self, since_s: float = math.inf) -> None:
+        """Note that what a site has asked for may be forgotten: last words, and what nobody could report."""
+        now_s = self.scheduler.now_s
+        troubled_s = [begun_s for begun_s, ended_s in self.troubles_s if now_s < ended_s + PATIENCE_S]
+        instant_s = min([now_s, since_s, *troubled_s])
+        while instant_s < now_s:
+            self.kills_s.append(instant_s)
+            instant_s += UNHEARD_S
+        self.kills_s.append(now_s)
