@@ -52,7 +52,7 @@ def _small_disk() -> Iterator[Path]:
     finally:
         if is_mounted:
             subprocess.run(["umount", folder], check=True)
-        folder.rmdir()
+            folder.rmdir()
 
 
 # ---------------------------------------------------------------------- faults: inside, the database fails
@@ -140,7 +140,7 @@ def full(server: Server) -> Iterator[None]:
 FAULTS: dict[str, tuple[Callable[[Server], AbstractContextManager[None]], str]] = {
     "restart": (restarting, "connection"),
     "crash": (crashed, "connection"),
-    "pause": (paused, ""),  # nobody can say anything
+    "pause": (paused, "it has not answered"),
     "max_connections exhausted": (crowded, "it has no connection left"),
     "backends terminated": (terminated, "terminat"),
     "statement_timeout": (impatient, "statement timeout"),
