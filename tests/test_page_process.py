@@ -509,6 +509,25 @@ async def test_a_page_that_cannot_be_sent_fails_alone_and_the_others_get_their_o
 
 
 @on_a_loop
+async def test_without_memory_for_a_new_process_pages_fail_instead_of_waiting_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    async with PageProcess(SETTINGS, agent="Gossamer") as pages:
+        assert_is(await pages.read(page(0), archive=True), 0)
+        with monkeypatch.context() as short:
+            short.setattr(child, "_spawn", no_memory)
+            reading = asyncio.ensure_future(pages.read(page(1), archive=True))
+            assert pages.pid is not None
+            os.kill(pages.pid, signal.SIGKILL)
+            with pytest.raises(RuntimeError, match="cannot be started: no memory"):
+                await reading
+        assert_is(await pages.read(page(3), archive=True), 3)
+
+
+@on_a_loop
 async def test_an_answer_for_which_there_is_no_memory_mixes_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     received: list[object] = []
 

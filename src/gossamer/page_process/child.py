@@ -45,7 +45,7 @@ class Child:
         with theirs:
             try:
                 self._process = _spawn(theirs)
-            except OSError:
+            except (OSError, MemoryError):
                 self._socket.close()
                 raise
         self.pid = self._process.pid

@@ -133,14 +133,15 @@ class PageProcess:
 
     def _start(self) -> None:
         self._heard_s = self._loop.time()
-        try:
-            self._child = Child(self._loop, self._hear, self._mourn)
-        except OSError as error:
-            self._give_up(f"the page process cannot be started: {error}")
-            return
         settings = self._settings
         limits = settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes
-        self._child.send(pack((*limits, self._agent, settings.text, settings.markdown, settings.links)))
+        try:
+            terms = pack((*limits, self._agent, settings.text, settings.markdown, settings.links))
+            self._child = Child(self._loop, self._hear, self._mourn)
+        except (OSError, MemoryError) as error:
+            self._give_up(f"the page process cannot be started: {str(error) or 'no memory'}")
+            return
+        self._child.send(terms)
 
     def _fill_pipe(self) -> None:
         child = self._child
