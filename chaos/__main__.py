@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from importlib.util import find_spec
 
@@ -27,6 +28,7 @@ LONG = ("soak",)  # has no short form
 
 def main() -> None:
     """Run what was asked for."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ending what was started, as after Ctrl-C
     there = {name: module for name, module in CAMPAIGNS.items() if find_spec(module)}
     if len(sys.argv) > 1:
         name, *arguments = sys.argv[1:]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -70,7 +69,6 @@ class Campaign:
     def main(self, arguments: list[str]) -> None:
         """Run it as told by the command line; exit with 1 if a run fails."""
         options = self._parse(arguments)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ending what was started, as after Ctrl-C
         preset = self.short if options.short else self.full
         size = Size(**{name: _given(options, name, preset) for name in ("runs", "faults", "sites", "pages")})
         engines = [options.engine] if options.engine else list(self.engines)
