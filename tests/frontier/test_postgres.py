@@ -21,6 +21,7 @@ from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
 from gossamer.frontier.postgres import PostgresFrontier, database, migrating
 from gossamer.frontier.postgres.administering import prepare
+from gossamer.frontier.postgres.arrays import array_of_numbers, array_of_texts
 from gossamer.frontier.postgres.keys import SHARDS, site_key
 from gossamer.frontier.postgres.migrating import migrate
 from gossamer.records import GONE, Batch, Claimed, Orders, Release, Visit
@@ -886,3 +887,10 @@ def test_every_statement_is_run_by_somebody() -> None:
     folder = Path(database.__file__).parent
     code = "".join(file.read_text() for file in folder.glob("*.py"))
     assert [name for name in SQL if f'"{name}"' not in code] == []
+
+
+@pytest.mark.parametrize("texts", [["a"], ["null", "NULL", ""], ['"', "\\", '\\"', "{},", " x ", "é\n"], ["a"] * 3])
+def test_arrays_arrive_as_they_were(outsider: psycopg.Connection[Any], texts: list[str]) -> None:
+    statement = "SELECT %s::text[], %s::int8[], %s::bool[]"
+    values = (array_of_texts(texts), array_of_numbers([-(2**63), 0, 7]), array_of_numbers([True, False]))
+    assert outsider.execute(statement, values).fetchone() == (texts, [-(2**63), 0, 7], [True, False])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from gossamer.frontier.postgres.arrays import array_of_numbers, array_of_texts
 from gossamer.frontier.postgres.keys import SiteKey, by_shard
 from gossamer.records import Scope
 
@@ -110,11 +111,11 @@ class _Batch:
         rows = tx.run(
             "add_sites",
             now_ms=tx.now_ms,
-            shards=[key.shard for key in missing],
-            sites=[key.site_id for key in missing],
-            names=list(missing.values()),
-            arrivals=[first[key] for key in missing],
-            seeded=[name in seeded for name in missing.values()],
+            shards=array_of_numbers(key.shard for key in missing),
+            sites=array_of_numbers(key.site_id for key in missing),
+            names=array_of_texts(missing.values()),
+            arrivals=array_of_numbers(first[key] for key in missing),
+            seeded=array_of_numbers(name in seeded for name in missing.values()),
         )
         added = {row.site_id for row in rows}
         tx.mine["sites"] += len(added)
@@ -129,9 +130,9 @@ class _Batch:
         keys = [key for key, _ in places]
         self._tx.run(
             "mark_seeded_hosts",
-            shards=[key.shard for key in keys],
-            sites=[key.site_id for key in keys],
-            hosts=[host for _, host in places],
+            shards=array_of_numbers(key.shard for key in keys),
+            sites=array_of_numbers(key.site_id for key in keys),
+            hosts=array_of_texts(host for _, host in places),
         )
         older = by_shard(set(keys) - set(created))
         self._tx.each("mark_seeded", [{"shard": shard, "sites": sites} for shard, sites in older.items()])
