@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import aiodns
 import pytest
 
 from gossamer.fetch import names as module
@@ -193,3 +194,15 @@ async def test_a_retry_meets_another_address() -> None:
         outcomes = [await web.fetch(server.url(host="two.test")) for _ in range(2)]
         assert {outcome.address for outcome in outcomes} == {"127.0.0.2", "127.0.0.3"}
         assert {type(outcome) for outcome in outcomes} == {Fetched, Failed}
+
+
+async def test_a_lookup_whose_answer_is_lost_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when there was no memory to take the answer in: then c-ares is done, and nobody hears of it."""
+
+    def never(_resolver: aiodns.DNSResolver, _name: str, _record: str) -> asyncio.Future[None]:
+        return asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(aiodns.DNSResolver, "query_dns", never)
+    async with naming({}) as server, resolver(server, timeout_s=0.01) as names:
+        answer = await names.resolve("a.test")
+    assert answer == Unresolved(reason=Reason.DNS_FAILED, detail="the lookup never ended")

@@ -32,6 +32,7 @@ _MAX_ADDRESSES = 16  # of one name; an answer may hold thousands
 
 _LOOKUPS_AT_ONCE = 50  # more at once lose answers on the way
 _TRIES = 2
+_PATIENCE = 10  # time-outs; c-ares gives up sooner, unless its answer was lost on the way (no memory, say)
 
 # c-ares remembers every answer too, up to an hour and without bound; 1.25 KB each. A new one starts empty.
 _LOOKUPS_PER_CHANNEL = 20_000
@@ -123,7 +124,11 @@ class Resolver:
             if self._channel_lookups == _LOOKUPS_PER_CHANNEL:
                 self._open_channel()
             self._channel_lookups += 1
-            answer, ttl_s = await _ask(self._channel, name)
+            try:
+                async with asyncio.timeout(self._timeout_s * _PATIENCE):
+                    answer, ttl_s = await _ask(self._channel, name)
+            except TimeoutError:
+                answer, ttl_s = _LOST, FAILURE_TTL_S
         self._cache.put(name, answer, self._clock() + ttl_s)
         return answer
 
@@ -156,4 +161,5 @@ def _addresses(result: DNSResult) -> tuple[str, ...]:
     return tuple(found[:_MAX_ADDRESSES])
 
 
+_LOST: Final = Unresolved(reason=Reason.DNS_FAILED, detail="the lookup never ended")
 _NO_ADDRESS: Final = Unresolved(reason=Reason.NO_SUCH_NAME, detail="the name exists but has no address")
