@@ -212,7 +212,7 @@ CRAWL_BUGS: Final = {
         seeds=100,
     ),
     "Retry-After is not heard": Bug(
-        file="worker/worker.py",
+        file="worker/settling.py",
         right="            turn.retry_after_s = verdict.retry_after_s\n",
         wrong="            pass\n",
         seeds=50,
@@ -224,13 +224,13 @@ CRAWL_BUGS: Final = {
         seeds=50,
     ),
     "what failed is asked for again at once": Bug(
-        file="worker/worker.py",
+        file="worker/settling.py",
         right="Retry(wait_s=verdict.wait_s, counted=verdict.counted)",
         wrong="Retry(wait_s=0.0, counted=verdict.counted)",
         seeds=20,
     ),
     "an outage of ours burns tries": Bug(
-        file="worker/worker.py",
+        file="worker/settling.py",
         right="Retry(wait_s=0, counted=False)",
         wrong="Retry(wait_s=0.1, counted=True)",
         seeds=20,

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.politeness.hosts import robots_url, rules_of
 from gossamer.politeness.robots import allows
+from gossamer.records import Kind, Reason
 from gossamer.urls import Url, hash_url, identify, name_of_host, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from gossamer.records import HostState
+    from gossamer.records import HostState, QueuedUrl
 
 MAX_STEPS: Final = 5  # indexes and redirects behind each other; the protocol allows one index
 MAX_NAMED: Final = 1_000  # by one robots.txt; the rest is not looked at
@@ -64,6 +65,12 @@ def guess_sitemap(state: HostState) -> Url | None:
 def is_guess(url: str, state: HostState | None) -> bool:
     """Tell whether nobody but convention says that there is a sitemap at a URL of a host."""
     return state is not None and url == state.host + CONVENTIONAL_PATH and not rules_of(state).sitemaps
+
+
+def reason_for(url: QueuedUrl, state: HostState | None, reason: Reason) -> Reason:
+    """Return why a URL is given up: that there is no sitemap where nobody promised one is nobody's failure."""
+    is_lacking = reason in (Reason.HTTP_ERROR, Reason.BAD_SITEMAP) and url.kind == Kind.SITEMAP
+    return Reason.NO_SITEMAP if is_lacking and is_guess(url.url, state) else reason
 
 
 def is_same_place(one: str, other: str) -> bool:

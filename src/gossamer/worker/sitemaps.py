@@ -9,33 +9,32 @@ from __future__ import annotations
 import asyncio
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from gossamer.frontier import FrontierError
 from gossamer.politeness.hosts import robots_url
 from gossamer.politeness.sitemaps import (
     MAX_STEPS,
     guess_sitemap,
-    is_guess,
     is_same_place,
     names_any,
     on_behalf,
+    reason_for,
     sitemaps_of,
     submission_of,
 )
 from gossamer.politeness.traps import Distinct
-from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, Reason, Retry, UrlStatus
+from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, Retry, UrlStatus
 from gossamer.urls import Url, hash_url, host_of, identify, site_of
 from gossamer.worker.rows import answer_row
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from gossamer.page_process.process import PageProcess
     from gossamer.politeness.sitemaps import SitemapSettings
     from gossamer.records import Fetched, HostState, Outcome, ParsedSitemap, QueuedUrl
     from gossamer.store.store import Store
     from gossamer.worker.asking import Turn
+    from gossamer.worker.choosing import Chooser
     from gossamer.worker.desk import Desk
     from gossamer.worker.figures import Figures
 
@@ -43,14 +42,6 @@ PORTION_LINKS: Final = 2_000  # handed in at once: more would hold the frontier 
 MAX_WAITING_BYTES: Final = 256_000_000  # of sitemaps that came and are still to be read
 CROWDED_S: Final = 60.0  # one for which there is no room then comes again after so long
 MAX_FOREIGN_SITES: Final = 50  # whose robots.txt files are looked up for one sitemap
-
-
-class ChooseLinks(Protocol):
-    """Returns those of the links at a URL that the crawl may follow."""
-
-    def __call__(
-        self, turn: Turn, url: QueuedUrl, links: Sequence[Url], *, depth: int, rank: int = 0
-    ) -> Sequence[Link]: ...
 
 
 class Sitemaps:
@@ -65,7 +56,7 @@ class Sitemaps:
         pages: PageProcess,
         store: Store,
         figures: Figures,
-        choose_links: ChooseLinks,
+        chooser: Chooser,
     ) -> None:
         self._settings = settings
         self._max_depth = max_depth
@@ -73,7 +64,7 @@ class Sitemaps:
         self._pages = pages
         self._store = store
         self._figures = figures
-        self._choose_links = choose_links
+        self._chooser = chooser
         self._files = Distinct(settings.max_sitemaps)  # by host; forgotten at a restart, like other limits
         self._reading = asyncio.Lock()
         self._waiting_bytes = 0
@@ -155,7 +146,7 @@ class Sitemaps:
         parsed = await self._pages.read_sitemap(answer, archive=self._store.archives)
         if isinstance(parsed, ParseFailed):
             self._figures.sitemaps("unread")
-            return GivenUp(reason=self.reason_for(turn, url, parsed.reason))
+            return GivenUp(reason=reason_for(url, turn.site.hosts.get(url.host), parsed.reason))
         if parsed.archive:
             row = answer_row(url, turn.site.site, answer, parsed.payload_digest)
             self._store.keep_answer(row, parsed.archive, parsed.response_offset)
@@ -166,11 +157,6 @@ class Sitemaps:
         self._queue_sitemaps(turn, url, parsed, leave)
         return Done(page=False)
 
-    def reason_for(self, turn: Turn, url: QueuedUrl, reason: Reason) -> Reason:
-        """Return why a URL is given up: that there is no sitemap where nobody promised one is nobody's failure."""
-        is_lacking = reason in (Reason.HTTP_ERROR, Reason.BAD_SITEMAP) and url.kind == Kind.SITEMAP
-        return Reason.NO_SITEMAP if is_lacking and is_guess(url.url, turn.site.hosts.get(url.host)) else reason
-
     async def _queue_pages(self, turn: Turn, url: QueuedUrl, parsed: ParsedSitemap, leave: _Leave) -> None:
         """Queue the pages in portions, each rank after the other; the sitemap is done when all of them are kept."""
         depth, unsent = max(1, url.depth), 0
@@ -178,7 +164,7 @@ class Sitemaps:
         for rank, ranked in groupby(zip(parsed.ranks, parsed.urls, strict=True), itemgetter(0)):
             while portion := [identify(page) for _, page in islice(ranked, PORTION_LINKS)]:
                 ours = [page for page in portion if page.host in leave.hosts]
-                links = self._choose_links(turn, url, ours, depth=depth, rank=rank)
+                links = self._chooser.choose(turn, url, ours, depth=depth, rank=rank)
                 self._figures.sitemap_entries("foreign_host", len(portion) - len(ours))
                 self._figures.sitemap_entries("not_wanted", len(ours) - len(links))
                 self._figures.sitemap_entries("accepted", len(links))

@@ -13,23 +13,16 @@ from gossamer.politeness.answers import (
     Moved,
     Refused,
     TryLater,
-    judge_answer,
-    plain_http,
     retry_after_of,
-    retry_wait_s,
-    shows_trouble,
 )
 from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of, rules_of
 from gossamer.politeness.keeping import is_foreign
 from gossamer.politeness.outage import OutageGuard
 from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
-from gossamer.politeness.scope import select_links
 from gossamer.politeness.sitemaps import submission_of
-from gossamer.politeness.traps import TrapGuard, find_trap
 from gossamer.records import (
     Barred,
     Done,
-    Failed,
     Fetched,
     GivenUp,
     Kind,
@@ -38,25 +31,24 @@ from gossamer.records import (
     QueuedUrl,
     Reason,
     RequestKind,
-    Retry,
 )
-from gossamer.store.warc import encode_exchange
 from gossamer.urls import host_of, identify, normalise
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
+from gossamer.worker.choosing import Chooser
 from gossamer.worker.hooks import Hooks
 from gossamer.worker.leaving_out import is_ours, left_out_for, was_left_out, with_robots_signals
 from gossamer.worker.rounds import Rounds
-from gossamer.worker.rows import answer_row, link_rows, page_row
+from gossamer.worker.rows import link_rows, page_row
+from gossamer.worker.settling import Settler
 from gossamer.worker.sitemaps import Sitemaps
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from gossamer.fetch import Fetcher
     from gossamer.frontier.clock import Clock
     from gossamer.page_process.process import PageProcess
-    from gossamer.politeness.answers import Verdict
-    from gossamer.records import Outcome, ParsedPage
+    from gossamer.records import ParsedPage
     from gossamer.store.store import Store
     from gossamer.urls import Url
     from gossamer.workbench import SiteInHand, Workbench
@@ -107,7 +99,15 @@ class Worker:
             clock=clock,
             may_ask=desk.may_ask,
         )
-        self._traps = TrapGuard(manners.traps)
+        self._settler = Settler(
+            desk=desk,
+            store=store,
+            figures=figures,
+            outage=self._outage,
+            pace=manners.pace,
+            wall_clock=wall_clock,
+        )
+        self._chooser = Chooser(manners=manners, desk=desk, figures=figures, hooks=self._hooks, wall_clock=wall_clock)
         self._sitemaps = Sitemaps(
             settings=manners.sitemaps,
             max_depth=manners.scope.max_depth,
@@ -115,7 +115,7 @@ class Worker:
             pages=pages,
             store=store,
             figures=figures,
-            choose_links=self._choose_links,
+            chooser=self._chooser,
         )
         self._rounds = Rounds(
             desk=desk,
@@ -162,7 +162,7 @@ class Worker:
             await self._get_page(turn, url)
         except Exception:
             log.exception("A bug of ours, at %s", url.url)
-            self._settle(turn, url, self._after_a_bug(url))
+            self._settler.settle_after_a_bug(turn, url)
         finally:
             self._end(turn)
 
@@ -179,14 +179,14 @@ class Worker:
                 if self._is_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
                     return None
                 answer = await self._asker.ask(turn, url.url, kind, tries=url.tries)
-                verdict = self._judge(turn, url, answer)
+                verdict = self._settler.judge(turn, url, answer)
                 if isinstance(verdict, Kept) and isinstance(answer, Fetched):
                     target = await self._keep(turn, url, answer)
                 else:
-                    self._archive(turn, url, answer)
+                    self._settler.archive(turn, url, answer)
                     target = verdict.location if isinstance(verdict, Moved) else ""
             if isinstance(verdict, TryLater | Refused):
-                return self._give_up_or_retry(turn, url, answer, verdict)
+                return self._settler.give_up_or_retry(turn, url, answer, verdict)
             if not target:
                 return None
             following = await self._follow(turn, url, target)
@@ -201,7 +201,7 @@ class Worker:
             turn.site.urls.clear()  # they stay queued, for the day the site is readmitted
             return True
         if self._desk.exclusions.find(url.url, url.host):
-            self._settle(turn, url, Barred(reason=Reason.EXCLUDED))
+            self._settler.settle(turn, url, Barred(reason=Reason.EXCLUDED))
             return True
         return False
 
@@ -220,8 +220,8 @@ class Worker:
                 settings=self._manners.robots,
             )
             if read.unreachable:
-                verdict = self._judge(turn, url, answer)
-                self._give_up_or_retry(turn, url, answer, verdict)
+                verdict = self._settler.judge(turn, url, answer)
+                self._settler.give_up_or_retry(turn, url, answer, verdict)
                 return False
             is_alias = host_of(answer.url) != url.host
             sitemaps = await self._sitemaps.find(turn, url, read.state, previous=state, is_alias=is_alias)
@@ -240,53 +240,35 @@ class Worker:
             await committed  # the rules are kept before the page that they allow is asked for
         assert state is not None
         if reason := refusal_of(state, url.url):
-            self._settle(turn, url, GivenUp(reason=reason))
+            self._settler.settle(turn, url, GivenUp(reason=reason))
             return False
         return True
 
     async def _keep(self, turn: Turn, url: QueuedUrl, answer: Fetched) -> str:
         """Parse a page and store it; return where it sends us if it is but a redirect in disguise."""
         if url.kind == Kind.SITEMAP:
-            self._settle(turn, url, await self._sitemaps.read(turn, url, answer))
+            self._settler.settle(turn, url, await self._sitemaps.read(turn, url, answer))
             return ""
         parsed = await self._pages.read(answer, archive=self._store.archives)
         if isinstance(parsed, ParseFailed):
-            self._settle(turn, url, GivenUp(reason=parsed.reason))
+            self._settler.settle(turn, url, GivenUp(reason=parsed.reason))
             return ""
         if parsed.refresh and parsed.refresh != url.url:
             return parsed.refresh
         if url.depth == 0 or not is_foreign(parsed.lang, self._manners.keeping.languages):
-            self._desk.ledger.note_links(self._choose_links(turn, url, parsed.links, depth=url.depth + 1))
-        self._traps.note_page(turn.site.site, parsed.text or parsed.content_hash)
+            self._desk.ledger.note_links(self._chooser.choose(turn, url, parsed.links, depth=url.depth + 1))
+        self._chooser.note_page(turn.site.site, parsed.text or parsed.content_hash)
         await self._store_page(turn, url, answer, parsed)
         return ""
-
-    def _choose_links(
-        self, turn: Turn, url: QueuedUrl, links: Sequence[Url], *, depth: int, rank: int = 0
-    ) -> Sequence[Link]:
-        """Return what the crawl may follow of the links that stand at a URL."""
-        chosen = select_links(
-            links,
-            depth=depth - 1,
-            max_depth=self._manners.scope.max_depth,
-            exclusions=self._desk.exclusions,
-            include=self._manners.include,
-        )
-        chosen, refused = self._traps.select(
-            chosen, host=url.host, site=turn.site.site, pages=turn.site.pages, year=self._year()
-        )
-        for trap, count in refused.items():
-            self._figures.refused(trap, count)
-        return self._hooks.choose([Link(*link, depth, rank, via=url.url_hash) for link in chosen])
 
     async def _store_page(self, turn: Turn, url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> None:
         """Settle a page: stored, or left out for a reason of its own."""
         if parsed.noindex:
-            return self._settle(turn, url, Done(page=False))
+            return self._settler.settle(turn, url, Done(page=False))
         parsed = with_robots_signals(turn, url, parsed)
         reason = await left_out_for(turn, url, parsed, manners=self._manners, desk=self._desk, hooks=self._hooks)
         if reason:
-            self._settle(turn, url, GivenUp(reason=reason))
+            self._settler.settle(turn, url, GivenUp(reason=reason))
             if reason is Reason.NOT_CANONICAL:
                 await self._desk.ledger.hurry()  # its canonical may name this one: then it has to know
             return None
@@ -295,27 +277,26 @@ class Worker:
         self._store.keep_links(link_rows(url, answer, parsed))
         await self._hooks.page(row, answer)
         turn.site.pages += 1
-        return self._settle(turn, url, Done(page=True))
+        return self._settler.settle(turn, url, Done(page=True))
 
     async def _follow(self, turn: Turn, url: QueuedUrl, location: str) -> QueuedUrl | None:
         """Settle a redirect; return its target if it is this turn's to fetch. It is queued in any case."""
         target = normalise(location, url.url)
         if not isinstance(target, str):
-            self._settle(turn, url, GivenUp(reason=Reason.BAD_REDIRECT))
+            self._settler.settle(turn, url, GivenUp(reason=Reason.BAD_REDIRECT))
             return None
         if url.hops >= MAX_CHAIN:
-            self._settle(turn, url, GivenUp(reason=Reason.TOO_MANY_REDIRECTS))
+            self._settler.settle(turn, url, GivenUp(reason=Reason.TOO_MANY_REDIRECTS))
             return None
         seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
         if not seeded and not self._hooks.accepts(target):
-            self._settle(turn, url, GivenUp(reason=Reason.OUT_OF_SCOPE))
+            self._settler.settle(turn, url, GivenUp(reason=Reason.OUT_OF_SCOPE))
             return None
         named = identify(target)
-        if not seeded and (trap := find_trap(named, settings=self._manners.traps, year=self._year())):
-            self._figures.refused(trap)
-            self._settle(turn, url, GivenUp(reason=Reason.TRAP))
+        if not seeded and self._chooser.is_trap(named):
+            self._settler.settle(turn, url, GivenUp(reason=Reason.TRAP))
             return None
-        self._settle(turn, url, Done(page=False))
+        self._settler.settle(turn, url, Done(page=False))
         if not seeded and url.kind != Kind.SITEMAP and not self._manners.include.admits(named):
             return None
         hops = url.hops + 1
@@ -354,46 +335,6 @@ class Worker:
             self._desk.give_back(site, due_s)
 
     # ------------------------------------------------------------------ what it takes
-
-    def _judge(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
-        """Tell what an answer means for the page, and note what it means for the site."""
-        if not (isinstance(answer, Failed) and self._outage.excuses(answer.reason)):
-            turn.site.failures = turn.site.failures + 1 if shows_trouble(answer) else 0
-        verdict = judge_answer(answer, tries=url.tries, now_at=self._wall_clock(), settings=self._manners.pace)
-        if isinstance(verdict, TryLater | Refused):
-            turn.retry_after_s = verdict.retry_after_s
-        return verdict
-
-    def _give_up_or_retry(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed, verdict: Verdict) -> None:
-        reason = answer.reason if isinstance(answer, Failed) else Reason.HTTP_ERROR
-        if self._outage.excuses(reason):
-            self._settle(turn, url, Retry(wait_s=0, counted=False))
-        elif isinstance(verdict, TryLater):
-            self._settle(turn, url, Retry(wait_s=verdict.wait_s, counted=verdict.counted))
-        elif isinstance(verdict, Refused):
-            if plain := plain_http(url.url, url.host, reason) if url.depth == 0 else "":
-                seed = Link(*identify(plain), url.depth, url.rank, seeded=True, via=url.url_hash)
-                self._desk.ledger.note_links([seed])
-            self._settle(turn, url, GivenUp(reason=self._sitemaps.reason_for(turn, url, verdict.reason)))
-
-    def _after_a_bug(self, url: QueuedUrl) -> Outcome:
-        if url.tries < self._manners.pace.max_tries:
-            return Retry(wait_s=retry_wait_s(url.tries, self._manners.pace))
-        return GivenUp(reason=Reason.INTERNAL_ERROR)
-
-    def _settle(self, turn: Turn, url: QueuedUrl, outcome: Outcome) -> None:
-        self._figures.outcome(outcome)
-        self._desk.ledger.note_outcome(turn.site.site, turn.site.epoch, url.url_hash, outcome)
-
-    def _archive(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed) -> None:
-        """Keep an answer that is no page: whoever replays the archive needs redirects and errors too."""
-        if isinstance(answer, Fetched) and self._store.archives and not answer.type_refused:
-            encoded = encode_exchange(answer)
-            row = answer_row(url, turn.site.site, answer, encoded.payload_digest)
-            self._store.keep_answer(row, encoded.archive, encoded.response_offset)
-
-    def _year(self) -> int:
-        return time.gmtime(self._wall_clock()).tm_year
 
     async def _heed_operator(self, site: SiteInHand) -> None:
         """Give a site the delay that the operator wants for it; the frontier knows it before the site is asked."""
