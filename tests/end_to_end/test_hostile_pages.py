@@ -16,7 +16,6 @@ from gossamer.records import Reason, UrlStatus
 from gossamer.simweb import Behaviour, Planted, WebSpec
 from gossamer.urls import identify, normalise
 from tests.end_to_end.crawls import Crawl
-from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,10 +116,8 @@ REASONS = {
 }
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def crawl(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Crawl, dict[str, str]]]:
+@pytest.fixture(scope="module")
+def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crawl, dict[str, str]]]:
     """A finished crawl of a good web and of all hostile pages, each on a site of its own."""
     planted = tuple(
         Planted(
@@ -133,8 +130,7 @@ def crawl(
         hostile = {name: f"http://{name.replace('.', '')}.test:{server.port}/" for name in PAGES}
         limits = ("total_timeout=4", "connect_timeout=2", "min_speed_window=2", "max_tries=1")
         folder = tmp_path_factory.mktemp("hostile") / "data"
-        frontier = new_database() if request.param == "postgres" else ""
-        finished = Crawl(server, folder, delay_s=0.1, workers=1, frontier=frontier)
+        finished = Crawl(server, folder, delay_s=0.1, workers=1)
         said = finished.finish(*hostile.values(), *(word for limit in limits for word in ("--set", limit)))
         assert "Nothing is left to fetch" in said
         yield finished, hostile
