@@ -120,7 +120,12 @@ def test_a_crawl_stops_in_good_order_when_its_terminal_is_closed(tmp_path: Path)
         # The first command of a session that opens a terminal gets it as its own.
         command = ["sh", "-c", f'exec <{os.ttyname(theirs)}; exec "$@"', "sh", *crawl.command()]
         process = subprocess.Popen(
-            command, env=environment(), stdout=theirs, stderr=theirs, start_new_session=True, cwd=tmp_path
+            command,
+            env=environment(),
+            stdout=theirs,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # the tests may run under nohup
         )
         os.close(theirs)
         try:
