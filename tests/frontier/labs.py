@@ -201,4 +201,4 @@ LABS: dict[str, Callable[..., Lab]] = {
 
 # How many random histories an engine is put through: what a few seconds allow. A server is slower, crash by crash.
 _HISTORIES = int(os.environ.get("GOSSAMER_TEST_HISTORIES", "40")) // len(postgres_server.versions())
-HISTORIES = {name: 2_000 if name == "sqlite" else _HISTORIES for name in LABS}
+HISTORIES = {name: 1_000 if name == "sqlite" else _HISTORIES for name in LABS}

@@ -546,7 +546,7 @@ def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(
                 with pytest.raises(GossamerError, match="workers of an older Gossamer are at work in it: stop that"):
                     opening()
         assert migrating.schema_version(old) == 2, "nothing was changed"
-    with PostgresFrontier(address, "x") as frontier:
+    with PostgresFrontier(address, "x", lease_s=0.5) as frontier:
         assert [state.label for state in frontier.workers()] == ["an older one"]
         frontier.resume(delay_s=0)
         assert frontier.audit() == []
