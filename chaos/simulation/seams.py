@@ -120,10 +120,10 @@ class WatchedFrontier:
 
         return self._operate("complete", lambda: self._frontier.complete(batch), tell)
 
-    def reconcile(self, held: Mapping[str, int]) -> tuple[str, ...]:
+    def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         """Give back what is not held."""
 
-        def tell(lost: tuple[str, ...]) -> None:
+        def tell(lost: tuple[tuple[str, int], ...]) -> None:
             self._monitor.reconciled(self.worker, held)
             self._monitor.note(self._process.name, f"reconciles, and has lost {lost}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gossamer.frontier import FrontierError
@@ -15,6 +16,7 @@ from gossamer.workbench import Workbench, WorkbenchSettings
 from gossamer.worker import Desk, WorkerSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from gossamer.records import Batch, Completion
@@ -36,16 +38,12 @@ class FailingFrontier(SqliteFrontier):
         return super().complete(batch)
 
 
-def test_a_wait_that_a_site_asked_for_survives_a_report_that_failed(tmp_path: Path) -> None:
-    asyncio.run(_report_through_a_failure(tmp_path))
-
-
-async def _report_through_a_failure(folder: Path) -> None:
-    clock_s = 1_000.0
-    with FailingFrontier(folder / "frontier.sqlite", clock=lambda: clock_s) as frontier:
+@contextmanager
+def office(folder: Path, clock: Callable[[], float]) -> Iterator[tuple[FailingFrontier, Workbench, Desk]]:
+    """A frontier that knows one page, a worker's desk, and the workbench it fills."""
+    with FailingFrontier(folder / "frontier.sqlite", clock=clock) as frontier:
         frontier.resume(delay_s=0.5)
         frontier.add([Link(*PAGE, 0)])
-        frontier.join("test")
         bench = Workbench(WorkbenchSettings())
         desk = Desk(
             frontier=frontier,
@@ -55,10 +53,21 @@ async def _report_through_a_failure(folder: Path) -> None:
             label="test",
             folder=folder,
             min_free_bytes=0,
-            settings=WorkerSettings(batch_s=0.05),
-            clock=lambda: clock_s,
+            settings=WorkerSettings(batch_s=0.05, heartbeat_s=0.05),
+            clock=clock,
             figures=dict,
         )
+        yield frontier, bench, desk
+
+
+def test_a_wait_that_a_site_asked_for_survives_a_report_that_failed(tmp_path: Path) -> None:
+    asyncio.run(_report_through_a_failure(tmp_path))
+
+
+async def _report_through_a_failure(folder: Path) -> None:
+    clock_s = 1_000.0
+    with office(folder, lambda: clock_s) as (frontier, bench, desk):
+        frontier.join("test")
         claimed = frontier.claim(1)
         assert isinstance(claimed, Claimed)
         bench.take_in(claimed.claims[0], clock_s)
@@ -74,3 +83,35 @@ async def _report_through_a_failure(folder: Path) -> None:
         assert state is not None
         assert state.owner is None
         assert state.wait_s == RETRY_AFTER_S
+
+
+def test_a_late_report_of_what_was_lost_leaves_in_hand_what_was_claimed_again(tmp_path: Path) -> None:
+    """Or else the site would be owned for good by a worker that has forgotten it."""
+    asyncio.run(_report_late(tmp_path))
+
+
+async def _report_late(folder: Path) -> None:
+    clock_s = 1_000.0
+    with office(folder, lambda: clock_s) as (frontier, bench, desk):
+        worker = frontier.join("test")
+        rhythm = [asyncio.create_task(desk.serve()), asyncio.create_task(desk.beat())]
+        await _until(lambda: bench.held() == {"a.test": 1})
+        site = bench.next_turn(clock_s)
+        assert site is not None
+        with SqliteFrontier(folder / "frontier.sqlite", clock=lambda: clock_s) as other:
+            assert other.recover(worker) == 1
+        clock_s += 1.0
+        await _until(lambda: bench.held() == {"a.test": 2})
+        desk.ledger.note_outcome("a.test", site.epoch, PAGE.url_hash, Retry(wait_s=0))
+        desk.give_back(site, clock_s)
+        await desk.ledger.hurry()
+        assert bench.held() == {"a.test": 2}
+        desk.close()
+        await asyncio.gather(*rhythm)
+        await desk.finish()
+
+
+async def _until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not happened():
+            await asyncio.sleep(0.01)

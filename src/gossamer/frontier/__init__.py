@@ -170,10 +170,10 @@ class Frontier(Protocol):
         links and `admit` can bring it back; it counts as given up.
         """
 
-    def reconcile(self, held: Mapping[str, int]) -> tuple[str, ...]:
+    def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         """After an unknown result: give back what this worker owns but does not hold, at a full delay.
 
-        `held` maps site to epoch. Returns the held sites that are no longer owned, to be dropped.
+        `held` maps site to epoch. Returns those of its items that are no longer owned, to be dropped.
         """
 
     def recover(self, worker: int) -> int:

@@ -170,7 +170,7 @@ class Completion:
     """What became of a batch."""
 
     new_links: int
-    lost: tuple[str, ...] = ()  # sites of the batch that the worker no longer owned
+    lost: tuple[tuple[str, int], ...] = ()  # site and epoch of visits to what the worker no longer owned
 
 
 class CrawlState(StrEnum):

@@ -45,7 +45,7 @@ LAST_ATTEMPTS = 3  # at a stop; what is not reported then is repeated after the 
 class _Answer:
     """What came back for a report."""
 
-    lost: tuple[str, ...]  # sites that are not ours any more
+    lost: tuple[tuple[str, int], ...]  # sites, by epoch, that are not ours any more
     claimed: Claimed | Gone | None
 
 
@@ -223,8 +223,10 @@ class Desk:
         page.committed.set_result(None)
         if answer.lost:
             log.warning("%d sites of a report were no longer this worker's: their waits stay.", len(answer.lost))
-        for site in answer.lost:
-            self._bench.remove(site)
+            held = self._bench.held()
+            for site, epoch in answer.lost:
+                if held.get(site) == epoch:  # it may be ours again, by a later claim
+                    self._bench.remove(site)
         if answer.claimed is GONE:
             await self._join_anew()
         elif isinstance(answer.claimed, Claimed):
@@ -246,7 +248,7 @@ class Desk:
     def _hand_in(self, page: Page, held: Mapping[str, int], wanted: int) -> _Answer:
         """Sync what was stored, then complete, then claim: a completed page is on the disk."""
         self._store.sync()
-        lost: tuple[str, ...] = ()
+        lost: tuple[tuple[str, int], ...] = ()
         try:
             if self._unsure:
                 lost = self._frontier.reconcile(held)

@@ -105,7 +105,7 @@ class Model:
         site.epoch += 1
         site.reserved = len(claim.urls)
 
-    def complete(self, worker: int, batch: Batch) -> tuple[int, tuple[str, ...]]:
+    def complete(self, worker: int, batch: Batch) -> tuple[int, tuple[tuple[str, int], ...]]:
         new = self.add(batch.links)
         lost = []
         for visit in batch.visits:
@@ -125,7 +125,7 @@ class Model:
             for host in visit.hosts:
                 site.blocks[host.host] = self.now + host.blocked_s if host.blocked_s else 0.0
             if not mine:
-                lost.append(visit.site)
+                lost.append((visit.site, visit.epoch))
             elif visit.release:
                 site.own_delay = visit.release.own_delay_s
                 self.free(visit.site, visit.release.wait_s)

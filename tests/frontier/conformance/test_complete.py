@@ -137,7 +137,7 @@ def test_a_late_completion_delivers_its_facts_but_changes_no_schedule(lab: Lab) 
     assert new.epoch > old.epoch
     rules = HostState(host="https://a.test", rules="Disallow: /x", expires_at=1.0)
     completed = complete(late, old, links=[link("a.test/3"), link("b.test/1")], hosts=[rules], wait_s=0)
-    assert completed.lost == ("a.test",)
+    assert completed.lost == (("a.test", old.epoch),)
     assert completed.new_links == 2
     found = other.find_url("a.test", old.urls[0].url_hash)
     assert found is not None
@@ -172,7 +172,7 @@ def test_a_release_of_an_earlier_epoch_by_the_same_worker_frees_nothing(lab: Lab
     (old,) = claim(mine)
     complete(mine, old, wait_s=0)
     (new,) = claim(mine)
-    assert complete(mine, old, wait_s=0).lost == ("a.test",)
+    assert complete(mine, old, wait_s=0).lost == (("a.test", old.epoch),)
     assert wait(other) is None
     assert new.epoch == old.epoch + 1
 
@@ -191,7 +191,7 @@ def test_a_completion_that_is_repeated_counts_once(lab: Lab) -> None:
 def test_a_visit_to_a_site_nobody_knows_is_lost_and_harmless(lab: Lab) -> None:
     frontier, _ = lab.join()
     visit = Visit(site="no.test", epoch=1, outcomes=[(b"x" * 16, Done())], release=Release(wait_s=0))
-    assert frontier.complete(Batch(visits=[visit])).lost == ("no.test",)
+    assert frontier.complete(Batch(visits=[visit])).lost == (("no.test", 1),)
     assert frontier.stats().known == 0
 
 

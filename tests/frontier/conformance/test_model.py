@@ -197,7 +197,7 @@ class History(RuleBasedStateMachine):
         held = dict(list(held.items())[:remembered])
         owned = {name: site.epoch for name, site in self.model.sites.items() if site.owner == worker}
         lost = frontier.reconcile(held)
-        assert set(lost) == {name for name, epoch in held.items() if owned.get(name) != epoch}
+        assert set(lost) == {(name, epoch) for name, epoch in held.items() if owned.get(name) != epoch}
         for name, epoch in owned.items():
             if held.get(name) != epoch:
                 self.model.free(name, self.model.site_delay(name))

@@ -116,7 +116,7 @@ def test_reconciliation_names_what_the_worker_must_drop(lab: Lab) -> None:
     first, second = claim(frontier)
     complete(frontier, first)  # committed, but suppose that the reply was lost
     held = {first.site: first.epoch, second.site: second.epoch, "never.test": 1}
-    assert set(frontier.reconcile(held)) == {first.site, "never.test"}
+    assert set(frontier.reconcile(held)) == {(first.site, first.epoch), ("never.test", 1)}
     assert complete(frontier, second).lost == ()
 
 
@@ -126,7 +126,7 @@ def test_reconciliation_of_an_older_epoch_gives_the_site_back(lab: Lab) -> None:
     (first,) = claim(frontier)
     complete(frontier, first, wait_s=0)
     claim(frontier)  # the reply was lost: the worker still believes in the first epoch
-    assert frontier.reconcile({first.site: first.epoch}) == (first.site,)
+    assert frontier.reconcile({first.site: first.epoch}) == ((first.site, first.epoch),)
     assert wait(frontier) == 70
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gossamer.records import Outcome, Visit
 
 
-def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[str, ...]:
+def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[tuple[str, int], ...]:
     """Enter what happened at some sites; return those that were no longer this worker's."""
     if not visits:
         return ()
@@ -34,11 +34,11 @@ def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[str, ...]:
     released: set[SiteKey] = set()
     leaving: list[Leaving] = []
     mine: list[tuple[SiteKey, Visit]] = []
-    lost: list[str] = []
+    lost: list[tuple[str, int]] = []
     for key, visit in keyed:
         row = rows.get(key)
         if row is None or key in released or (row.owner, row.epoch) != (tx.worker, visit.epoch):
-            lost.append(visit.site)
+            lost.append((visit.site, visit.epoch))
             continue
         mine.append((key, visit))
         if visit.release:

@@ -240,7 +240,7 @@ class PostgresFrontier:
     def complete(self, batch: Batch) -> Completion:
         unknown = self._recent.unknown(batch.links)
 
-        def work(tx: Transaction) -> tuple[list[Link], int, tuple[str, ...]]:
+        def work(tx: Transaction) -> tuple[list[Link], int, tuple[tuple[str, int], ...]]:
             admitted, new = _add(tx, unknown)
             return admitted, new, record_visits(tx, batch.visits)
 
@@ -263,14 +263,14 @@ class PostgresFrontier:
         metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
         metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(offered - new)
 
-    def reconcile(self, held: Mapping[str, int]) -> tuple[str, ...]:
+    def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         def work(tx: Transaction) -> dict[str, int]:
             owned = owned_sites(tx, tx.worker)
             free_sites(tx, tx.worker, [row for row in owned if held.get(row.name) != row.epoch])
             return {row.name: row.epoch for row in owned}
 
         still = self._database.run("reconcile", work)
-        return tuple(site for site, epoch in held.items() if still.get(site) != epoch)
+        return tuple((site, epoch) for site, epoch in held.items() if still.get(site) != epoch)
 
     def recover(self, worker: int) -> int:
         values = {"shard": worker_shard(worker), "worker": worker, "home": self._home}

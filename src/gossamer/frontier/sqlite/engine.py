@@ -218,20 +218,20 @@ class SqliteFrontier:
         with self._transaction("complete") as tx:
             admitted = within_scope(tx, unknown)
             new = add_links(tx, admitted)
-            lost = tuple(visit.site for visit in batch.visits if not record_visit(tx, self._worker, visit))
+            late = [visit for visit in batch.visits if not record_visit(tx, self._worker, visit)]
         self._recent.remember(admitted)
         metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
         metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(len(batch.links) - new)
-        return Completion(new_links=new, lost=lost)
+        return Completion(new_links=new, lost=tuple((visit.site, visit.epoch) for visit in late))
 
-    def reconcile(self, held: Mapping[str, int]) -> tuple[str, ...]:
+    def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         with self._transaction("reconcile") as tx:
             owned = owned_sites(tx, self._worker)
             for row in owned:
                 if held.get(row["name"]) != row["epoch"]:
                     free_site(tx, row)
         still = {row["name"]: row["epoch"] for row in owned}
-        return tuple(site for site, epoch in held.items() if still.get(site) != epoch)
+        return tuple((site, epoch) for site, epoch in held.items() if still.get(site) != epoch)
 
     def recover(self, worker: int) -> int:
         with self._transaction("recover"):
