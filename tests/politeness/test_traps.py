@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.politeness import traps
-from gossamer.politeness.traps import Trap, TrapGuard, TrapSettings, find_trap, strip_session
+from gossamer.politeness.traps import Places, Trap, TrapGuard, TrapSettings, find_trap, strip_session
 from gossamer.urls import identify, normalise
 
 if TYPE_CHECKING:
@@ -182,8 +182,6 @@ def test_without_limits_everything_is_followed() -> None:
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(traps, "MAX_VALUES", 100)
     monkeypatch.setattr(traps, "MAX_SITES", 100)
-    monkeypatch.setattr(traps, "MAX_SHOWN", 100)
-    monkeypatch.setattr(traps, "MAX_PASSED", 100)
     guard = TrapGuard(TrapSettings())
     for number in range(1_000):
         select(guard, f"https://h{number}.s{number % 300}.test/{number}?p{number}", site=f"t{number}.test")
@@ -191,8 +189,16 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for memory in (guard._parameter_sets, guard._hosts, guard._voices):
         assert sum(map(len, memory._values.values())) == memory._total <= 100
     assert len(guard._worths) <= 100
-    assert len(guard._shown) <= 100
-    assert len(guard._passed) <= 100
+
+
+def test_what_is_remembered_by_places_is_what_came_last() -> None:
+    places = Places(1 << 4)
+    for number in range(1_000):
+        places.add(f"value {number}")
+        assert f"value {number}" in places
+    kept = [number for number in range(1_000) if f"value {number}" in places]
+    assert 1 <= len(kept) <= 16
+    assert "value 1000" not in places
 
 
 def test_a_link_costs_microseconds() -> None:

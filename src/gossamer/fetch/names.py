@@ -35,7 +35,7 @@ _TRIES = 2
 _PATIENCE = 10  # time-outs; c-ares gives up sooner, unless its answer was lost on the way (no memory, say)
 
 # c-ares remembers every answer too, up to an hour and without bound; 1.25 KB each. A new one starts empty.
-_LOOKUPS_PER_CHANNEL = 20_000
+_LOOKUPS_PER_CHANNEL = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ it, and gives a trap a little more before it shuts again.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from gossamer.urls import Url
 
 MAX_VALUES: Final = 50_000  # remembered per limit: some 15 MB at worst
-MAX_PASSED: Final = 100_000  # links that are known to pass: some 10 MB
-MAX_SHOWN: Final = 100_000  # contents that are remembered: some 10 MB
+PASSED_PLACES: Final = 1 << 17  # for links that are known to pass: 1 MB
+SHOWN_PLACES: Final = 1 << 18  # for contents that were shown: 2 MB
 MAX_SITES: Final = 100_000  # whose worth is remembered
 MAX_VOICES: Final = 100  # sites that speak for another
 MAX_PATIENCE: Final = 10_000
@@ -124,8 +125,8 @@ class TrapGuard:
         self._hosts = Distinct(settings.max_hosts_per_site)
         self._voices = Distinct(MAX_VOICES)
         self._worths: OrderedDict[str, _Worth] = OrderedDict()
-        self._shown: OrderedDict[int, None] = OrderedDict()  # by hash, with the site; a collision costs nothing
-        self._passed: set[bytes] = set()
+        self._shown = Places(SHOWN_PLACES)
+        self._passed = Places(PASSED_PLACES)
 
     def select(
         self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int
@@ -153,18 +154,12 @@ class TrapGuard:
                 self._passed.add(link.url_hash)
             else:
                 refused[trap] += 1
-        if len(self._passed) > MAX_PASSED:
-            self._passed.clear()
         return kept, refused
 
     def note_page(self, site: str, content: Hashable) -> None:
         """Remember that a site has shown a page, and what was on it."""
-        shown = hash((site, content))
-        is_new = shown not in self._shown
-        self._shown[shown] = None
-        self._shown.move_to_end(shown)
-        if len(self._shown) > MAX_SHOWN:
-            self._shown.popitem(last=False)
+        is_new = (site, content) not in self._shown
+        self._shown.add((site, content))
         worth = self._worths.get(site)
         if worth is None:
             worth = self._worths[site] = _Worth(self._settings.same_content_patience)
@@ -207,6 +202,29 @@ class _Worth:
 
     patience: int  # with content that is known already
     pages: int = 0
+
+
+class Places:
+    """Remembers values by their hashes, one in each of so many places: whoever comes there later takes the place.
+
+    It has its full size from the start, so that a crawl does not grow for hours until its memory is full. What it forgets
+    was not met of late; what it takes for known by mistake, once in 2^64, is one link or one page.
+    """
+
+    def __init__(self, places: int) -> None:
+        """Have so many places, a power of two."""
+        self._mask = places - 1
+        self._hashes = array("q", bytes(8 * places))
+
+    def add(self, value: Hashable) -> None:
+        """Remember a value."""
+        hashed = hash(value)
+        self._hashes[hashed & self._mask] = hashed
+
+    def __contains__(self, value: Hashable) -> bool:
+        """Tell whether a value is remembered."""
+        hashed = hash(value)
+        return self._hashes[hashed & self._mask] == hashed
 
 
 class Distinct:
