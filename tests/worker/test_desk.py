@@ -113,5 +113,5 @@ async def _report_late(folder: Path) -> None:
 
 async def _until(happened: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not happened():
+        while not happened():  # noqa: ASYNC110 - what is waited for tells nobody
             await asyncio.sleep(0.01)

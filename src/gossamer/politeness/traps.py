@@ -207,8 +207,8 @@ class _Worth:
 class Places:
     """Remembers values by their hashes, one in each of so many places: whoever comes there later takes the place.
 
-    It has its full size from the start, so that a crawl does not grow for hours until its memory is full. What it forgets
-    was not met of late; what it takes for known by mistake, once in 2^64, is one link or one page.
+    It has its full size from the start, so that a crawl does not grow for hours until its memory is full. What it
+    forgets was not met of late; what it takes for known by mistake, once in 2^64, is one link or one page.
     """
 
     def __init__(self, places: int) -> None:

@@ -222,11 +222,7 @@ class Desk:
                 await asyncio.sleep(min(2.0**attempts / 2, MOST_PATIENCE_S))
         page.committed.set_result(None)
         if answer.lost:
-            log.warning("%d sites of a report were no longer this worker's: their waits stay.", len(answer.lost))
-            held = self._bench.held()
-            for site, epoch in answer.lost:
-                if held.get(site) == epoch:  # it may be ours again, by a later claim
-                    self._bench.remove(site)
+            self._drop(answer.lost)
         if answer.claimed is GONE:
             await self._join_anew()
         elif isinstance(answer.claimed, Claimed):
@@ -272,6 +268,13 @@ class Desk:
         return low
 
     # ------------------------------------------------------------------ steps of the above
+
+    def _drop(self, lost: tuple[tuple[str, int], ...]) -> None:
+        log.warning("%d sites of a report were no longer this worker's: their waits stay.", len(lost))
+        held = self._bench.held()
+        for site, epoch in lost:
+            if held.get(site) == epoch:  # it may be ours again, by a later claim
+                self._bench.remove(site)
 
     def _take_exclusions(self, entries: frozenset[str]) -> None:
         heard, _ = Exclusions.parse(entries)
