@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import time
 
@@ -214,6 +215,20 @@ def test_a_file_that_declares_entities_is_refused_at_once(kind: str) -> None:
     began_s = time.process_time()
     assert refusal(XML + ENTITIES[kind]) == "it declares entities"
     assert time.process_time() - began_s < 0.5
+
+
+@pytest.mark.parametrize(
+    "body", [urlset(A, B), urlset(A)[:-9], urlset(*[A] * (MAX_ENTRIES + 1)), "<html></html>"],
+    ids=["whole", "broken", "too long", "none"],
+)  # fmt: skip
+def test_nothing_of_a_sitemap_waits_for_the_collector_of_garbage(body: str) -> None:
+    gc.collect()
+    gc.disable()  # as in the page process: what waited would count as the memory of the sitemaps behind it
+    try:
+        read_sitemap(answer(body, "application/xml", url=URL), agent="Gossamer")
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 def test_no_more_than_fifty_thousand_entries_are_read() -> None:

@@ -202,9 +202,10 @@ def _read_text(text: str, found: _Listing) -> str:
 def _read_xml(text: str, found: _Listing) -> str:
     """Read XML as a stream; return why it is no sitemap, if so."""
     reader = _XmlReader(found)
+    parser = _parser_for(reader)
     try:
         for start in range(0, len(text), _STEP_CHARS):
-            reader.feed(text[start : start + _STEP_CHARS], is_last=start + _STEP_CHARS >= len(text))
+            parser.Parse(text[start : start + _STEP_CHARS], start + _STEP_CHARS >= len(text))
     except _EnoughError:
         pass
     except _NoSitemapError as why:
@@ -220,17 +221,26 @@ class _NoSitemapError(Exception):
     """It is something else, or hostile."""
 
 
+def _parser_for(reader: _XmlReader) -> expat.XMLParserType:
+    """Return a parser that tells a reader what it meets.
+
+    The reader does not know it: the two would hold on to each other, and to all that was found, until garbage is
+    collected, which the page process seldom does.
+    """
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.data
+    parser.EntityDeclHandler = reader.refuse_entities
+    return parser
+
+
 class _XmlReader:
     """Follows the elements of a file, and passes on what each entry says."""
 
     def __init__(self, found: _Listing) -> None:
         self._found = found
-        self._parser = expat.ParserCreate()
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._data
-        self._parser.EntityDeclHandler = self._refuse_entities
         self._depth = 0
         self._items: frozenset[str] = frozenset()  # names of the elements that are entries
         self._fields: dict[str, int] = {}  # of their children that matter: name and slot
@@ -239,11 +249,8 @@ class _XmlReader:
         self._values = ["", "", ""]
         self.has_begun = False
 
-    def feed(self, text: str, *, is_last: bool) -> None:
-        """Read on."""
-        self._parser.Parse(text, is_last)
-
-    def _start(self, name: str, attributes: dict[str, str]) -> None:
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Open an element."""
         self._depth += 1
         if self._item_depth:
             if self._depth == self._item_depth + 1 and (slot := self._fields.get(name)) is not None:
@@ -263,7 +270,8 @@ class _XmlReader:
         elif not self._values[slot]:  # the first of its kind counts
             self._slot = slot
 
-    def _end(self, name: str) -> None:
+    def end(self, name: str) -> None:
+        """Close an element; pass on an entry that ends with it."""
         if self._depth == self._item_depth:
             self._item_depth = 0
             self._found.take(*self._values, is_sitemap=name.endswith("sitemap"))
@@ -271,7 +279,8 @@ class _XmlReader:
             self._slot = -1
         self._depth -= 1
 
-    def _data(self, text: str) -> None:
+    def data(self, text: str) -> None:
+        """Keep the text of a field."""
         if self._slot >= 0 and len(self._values[self._slot]) < _MAX_FIELD_CHARS:
             self._values[self._slot] += text
 
@@ -288,7 +297,8 @@ class _XmlReader:
         self._items = frozenset(prefix + colon + item for item in items)
         self._fields = {name if ":" in name else prefix + colon + name: slot for name, slot in fields.items()}
 
-    def _refuse_entities(self, *_: object) -> None:
+    def refuse_entities(self, *_: object) -> None:
+        """Refuse a file that declares any: nobody needs them, and they can grow without end."""
         raise _NoSitemapError("it declares entities")
 
 
