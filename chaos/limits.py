@@ -1,6 +1,6 @@
 """Limits of the system that a crawl runs into: 256 open files, and workers that get no more memory.
 
-    python -m chaos limits                            4 crawls of 300 sites x 12 pages, one limit each
+    python -m chaos limits                            4 crawls of 600 sites x 6 pages, one limit each
 
 With few descriptors a crawl is slower, and that is all. A worker that gets no memory may fail or end; once it gets some
 again, all is well by itself. Either way the crawl ends with exactly the pages of an undisturbed one.
@@ -26,7 +26,7 @@ SHORT_S = 10.0  # how long memory is short
 def limit(run: Run) -> None:
     """Crawl a web under a limit."""
     if run.seed % 2:
-        with crawl_of(run, slow=0.2, slow_s=1.0) as crawl:  # many requests at once
+        with crawl_of(run, slow=0.55, slow_s=4.0) as crawl:  # more requests at once than files
             _few_files(run, crawl)
     else:
         with crawl_of(run, profile="large", sites=max(8, run.size.sites // 8)) as crawl:  # for which memory is needed
@@ -46,7 +46,7 @@ def _few_files(run: Run, crawl: Crawl) -> None:
             time.sleep(0.2)
         start.end()
     run.facts.append(f"at most {most} of {FILES} files open")
-    run.check(most > FILES / 2 or run.size.sites < FILES, "the limit was not felt")
+    run.check(most > FILES / 2 or run.size.sites < 2 * FILES, "the limit was not felt")
     run.check("Too many open files" not in limited.log, "a worker ran out of descriptors")
     judge_all(run, limited)
 
@@ -78,7 +78,7 @@ def _no_memory(run: Run, crawl: Crawl) -> None:
 
 
 CAMPAIGN = Campaign(
-    name="limits", about=__doc__, full=Size(runs=4, faults=1, sites=300, pages=12),
+    name="limits", about=__doc__, full=Size(runs=4, faults=1, sites=600, pages=6),
     short=Size(runs=1, faults=1, sites=60, pages=4), run=limit, faults="limits",
 )  # fmt: skip
 main = CAMPAIGN.main
