@@ -7,7 +7,7 @@ from typing import Final
 from chaos.planted.planting import Bug
 
 SUITE: Final = "tests/frontier/conformance"
-POSTGRES: Final = "tests/frontier/test_postgres.py"
+POSTGRES: Final = "tests/frontier/postgres"
 
 ENGINE_BUGS: Final = {
     "no epoch check": Bug(
@@ -143,7 +143,7 @@ ENGINE_BUGS: Final = {
         file="frontier/postgres/queries.sql",
         right=" LIMIT %(sites)s FOR NO KEY UPDATE SKIP LOCKED",
         wrong=" LIMIT %(sites)s",
-        tests=f"{POSTGRES}::test_a_site_whose_claim_is_not_committed_is_nobody_elses",
+        tests=f"{POSTGRES}/test_neighbours.py::test_a_site_whose_claim_is_not_committed_is_nobody_elses",
         only="postgres",
         server=True,
     ),
@@ -151,7 +151,7 @@ ENGINE_BUGS: Final = {
         file="frontier/postgres/queries.sql",
         right="ORDER BY site_id FOR KEY SHARE",
         wrong="ORDER BY site_id",
-        tests=f"{POSTGRES}::test_a_link_that_comes_while_its_site_is_being_put_to_rest_wakes_it",
+        tests=f"{POSTGRES}/test_wakeups.py::test_a_link_that_comes_while_its_site_is_being_put_to_rest_wakes_it",
         only="postgres",
         server=True,
     ),
@@ -159,7 +159,7 @@ ENGINE_BUGS: Final = {
         file="frontier/postgres/releasing.py",
         right="        first.update(dict.fromkeys(resting, 0))\n        first.update(first_queued(tx, locked))\n",
         wrong="        first.update(dict.fromkeys(set(resting) - set(locked), 0))\n",
-        tests=f"{POSTGRES}::test_a_link_that_comes_just_before_its_site_is_locked_to_be_put_to_rest_is_seen",
+        tests=f"{POSTGRES}/test_wakeups.py::test_a_link_that_comes_just_before_its_site_is_locked_to_be_put_to_rest_is_seen",
         only="postgres",
         server=True,
     ),
@@ -167,7 +167,7 @@ ENGINE_BUGS: Final = {
         file="frontier/postgres/crawl_clock.py",
         right="if self._run != reading.run:",
         wrong="if True:",
-        tests=f"{POSTGRES}::test_a_jump_of_the_servers_clock_is_followed_by_nobody",
+        tests=f"{POSTGRES}/test_leases.py::test_a_jump_of_the_servers_clock_is_followed_by_nobody",
         only="postgres",
         server=True,
     ),

@@ -1,8 +1,9 @@
-"""Links and reports to feed a frontier with."""
+"""Links and reports to feed a frontier with, and those who do so at once or again and again."""
 
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,18 @@ def names(claims: Sequence[Claim]) -> list[str]:
 def paths(claimed: Claim) -> list[str]:
     """Return the URLs of a claim without their scheme."""
     return [url.url.partition("://")[2] for url in claimed.urls]
+
+
+def all_at_once(count: int, act: Callable[[], object]) -> None:
+    """Let so many do the same at the same moment, each in a thread; the first who fails is heard."""
+    barrier = threading.Barrier(count)
+
+    def come(_: int) -> None:
+        barrier.wait()
+        act()
+
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(come, range(count)))
 
 
 @contextmanager

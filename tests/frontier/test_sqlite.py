@@ -17,7 +17,7 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite import SqliteFrontier, database
 from gossamer.frontier.statements import read_statements
-from tests.frontier.samples import beating, claim, complete, link, links
+from tests.frontier.samples import all_at_once, beating, claim, complete, link, links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,21 +205,12 @@ def test_migrations_run_once_and_in_order(tmp_path: Path) -> None:
 
 def test_ten_openers_at_once_make_one_frontier(tmp_path: Path) -> None:
     path = tmp_path / "frontier.sqlite"
-    errors: list[BaseException] = []
 
-    def open_it() -> None:
-        try:
-            with SqliteFrontier(path) as frontier:
-                frontier.add(links("a.test", 3))
-        except BaseException as error:
-            errors.append(error)
+    def come() -> None:
+        with SqliteFrontier(path) as frontier:
+            frontier.add(links("a.test", 3))
 
-    threads = [threading.Thread(target=open_it) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    all_at_once(10, come)
     with SqliteFrontier(path) as frontier:
         assert frontier.stats().known == 3
 

@@ -1,0 +1,104 @@
+"""When the database fails: nothing is half done, and what comes after it works."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from gossamer import metrics
+from gossamer.frontier import FrontierError
+from gossamer.frontier.postgres import PostgresFrontier
+from tests.frontier import postgres_server
+from tests.frontier.postgres.moments import when
+from tests.frontier.samples import claim, complete, link, links, names, wait
+
+if TYPE_CHECKING:
+    from tests.frontier.labs import PostgresLab
+
+
+@pytest.mark.parametrize("statement", ["crawl", "claim", "save_tally"])
+def test_a_backend_that_is_terminated_mid_claim_leaves_nothing_half_claimed(
+    lab: PostgresLab, outsider: psycopg.Connection[Any], statement: str
+) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 2) + links("b.test", 2))
+    pid = frontier._database._connected().info.backend_pid
+    when(frontier, statement, lambda: outsider.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,)))
+    with pytest.raises(FrontierError, match=r"terminat|closed"):
+        frontier.claim(10)
+    assert frontier.reconcile({}) == (), "over a new connection"
+    assert sorted(names(claim(frontier))) == ["a.test", "b.test"]
+
+
+def test_a_claim_whose_reply_was_lost_is_given_back_at_a_full_delay(
+    lab: PostgresLab, outsider: psycopg.Connection[Any]
+) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 2))
+    assert claim(frontier)  # suppose that nobody heard
+    pid = frontier._database._connected().info.backend_pid
+    outsider.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
+    with pytest.raises(FrontierError):
+        frontier.heartbeat({})
+    assert frontier.reconcile({}) == ()
+    assert wait(frontier) == 70
+
+
+def test_a_statement_that_takes_too_long_fails_and_the_next_one_works(
+    lab: PostgresLab, outsider: psycopg.Connection[Any]
+) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 2))
+    (owned,) = claim(frontier)
+    frontier._database._connected().execute("SET statement_timeout = 50")
+    with outsider.transaction():
+        outsider.execute("SELECT 1 FROM site WHERE name = 'a.test' FOR UPDATE")
+        with pytest.raises(FrontierError, match="canceling statement due to statement timeout"):
+            complete(frontier, owned, links=[link("b.test/")])
+    assert frontier.reconcile({owned.site: owned.epoch}) == ()
+    assert complete(frontier, owned, links=[link("b.test/")]).new_links == 1, "nothing of it was believed to be known"
+
+
+def test_a_database_that_is_away_is_tried_again_with_patience(
+    lab: PostgresLab, outsider: psycopg.Connection[Any], version: str
+) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 2))
+    name = str(conninfo_to_dict(lab.address)["dbname"])
+    with psycopg.connect(postgres_server.server(version), autocommit=True) as elsewhere:
+        elsewhere.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+        try:
+            elsewhere.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s AND pid <> %s",
+                (name, outsider.info.backend_pid),
+            )
+            refused = "not currently accepting connections"
+            for expected, tries in (("terminat|closed", 0), (refused, 1), (refused, 1), (refused, 1)):
+                with pytest.raises(FrontierError, match=expected):
+                    frontier.claim(1)
+                assert frontier._database._failures == tries
+            for tries in range(2, 10):
+                lab.advance(4)  # longer than that it never waits
+                with pytest.raises(FrontierError, match=refused):
+                    frontier.claim(1)
+                assert frontier._database._failures == tries
+        finally:
+            elsewhere.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
+    lab.advance(10)
+    assert names(claim(frontier)) == ["a.test"]
+
+
+def test_a_statement_that_holds_its_connection_is_logged_with_its_name_and_caller(
+    lab: PostgresLab, caplog: pytest.LogCaptureFixture
+) -> None:
+    counted = "gossamer_frontier_statement_seconds_count{statement=unseen}"
+    with PostgresFrontier(lab.address, lab.crawl, slow_s=0.0) as frontier, caplog.at_level(logging.WARNING):
+        before = metrics.snapshot().get(counted, 0.0)
+        frontier.add([link("a.test/")])
+    assert metrics.snapshot()[counted] == before + 1
+    (said,) = [record.getMessage() for record in caplog.records if "Statement unseen" in record.getMessage()]
+    assert "test_a_statement_that_holds_its_connection_is_logged" in said
