@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.politeness import traps
-from gossamer.politeness.traps import Places, Trap, TrapGuard, TrapSettings, find_trap, strip_session
+from gossamer.politeness.traps import Distinct, Places, Trap, TrapGuard, TrapSettings, _size, find_trap, strip_session
 from gossamer.urls import identify, normalise
 
 if TYPE_CHECKING:
@@ -187,8 +187,15 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         select(guard, f"https://h{number}.s{number % 300}.test/{number}?p{number}", site=f"t{number}.test")
         guard.note_page(f"t{number}.test", number)
     for memory in (guard._parameter_sets, guard._hosts, guard._voices):
-        assert sum(map(len, memory._values.values())) == memory._total <= 100
+        assert sum(map(_size, memory._values.values())) == memory._total <= 100
     assert len(guard._worths) <= 100
+
+
+def test_as_many_distinct_values_of_a_key_are_admitted_as_may_be() -> None:
+    distinct = Distinct(2)
+    assert [distinct.count("key"), distinct.admits("key", 1), distinct.count("key")] == [0, True, 1]
+    assert [distinct.admits("key", 1), distinct.admits("key", 2), distinct.admits("key", 3)] == [True, True, False]
+    assert [distinct.admits("key", 1), distinct.admits("other", 3), distinct.count("key")] == [True, True, 2]
 
 
 def test_what_is_remembered_by_places_is_what_came_last() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gossamer.urls import Url
 
-MAX_VALUES: Final = 50_000  # remembered per limit: some 15 MB at worst
+MAX_VALUES: Final = 50_000  # remembered per limit: some 10 MB at worst
 PASSED_PLACES: Final = 1 << 17  # for links that are known to pass: 1 MB
 SHOWN_PLACES: Final = 1 << 18  # for contents that were shown: 2 MB
 MAX_SITES: Final = 100_000  # whose worth is remembered
@@ -232,26 +232,37 @@ class Distinct:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._values: OrderedDict[int, set[int]] = OrderedDict()  # hashes: a collision only admits one more
+        # By hashes: a collision only admits one more. Most keys have one value, for which a set would be a waste.
+        self._values: OrderedDict[int, int | set[int]] = OrderedDict()
         self._total = 0
 
     def admits(self, key: Hashable, value: Hashable) -> bool:
         """Tell whether a value is one of the first so many of its key."""
-        hashed, seen = hash(value), self._values.setdefault(hash(key), set())
-        self._values.move_to_end(hash(key))
-        if hashed in seen:
-            return True
-        if len(seen) >= self._limit:
-            return False
-        seen.add(hashed)
+        place, hashed = hash(key), hash(value)
+        seen = self._values.get(place)
+        if seen is None:
+            self._values[place] = hashed
+        else:
+            self._values.move_to_end(place)
+            several = {seen} if isinstance(seen, int) else seen
+            if hashed in several:
+                return True
+            if len(several) >= self._limit:
+                return False
+            several.add(hashed)
+            self._values[place] = several
         self._total += 1
         while self._total > MAX_VALUES and len(self._values) > 1:
-            self._total -= len(self._values.popitem(last=False)[1])
+            self._total -= _size(self._values.popitem(last=False)[1])
         return True
 
     def count(self, key: Hashable) -> int:
         """Return how many values a key has, as far as remembered."""
-        return len(self._values.get(hash(key), ()))
+        return _size(self._values.get(hash(key), set()))
+
+
+def _size(values: int | set[int]) -> int:
+    return 1 if isinstance(values, int) else len(values)
 
 
 def _repeats(path: str, times: int) -> bool:
