@@ -31,6 +31,7 @@ from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import boot_seconds
+from gossamer.frontier.patience import growing_wait_s
 from gossamer.store.names import name_of
 from gossamer.supervisor.child import MISTAKE
 from gossamer.supervisor.supervisor import label_of
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 REPORT_EVERY_S: Final = 1.0
+FIRST_PATIENCE_S: Final = 0.5
 MOST_PATIENCE_S: Final = 4.0  # between two attempts to join
 GARBAGE_OBJECTS: Final = 100_000
 _PR_SET_PDEATHSIG: Final = 1
@@ -89,7 +91,7 @@ async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) ->
 
 def _join(folder: Path, settings: Settings, label: str, supervisor: socket.socket) -> tuple[Frontier, int]:
     """Open the frontier and become a worker; wait for a database that is away, since it was there when all began."""
-    for attempt in count():
+    for attempt in count(1):
         try:
             with ExitStack() as stack:
                 frontier = stack.enter_context(open_frontier(folder, settings.frontier))
@@ -101,7 +103,8 @@ def _join(folder: Path, settings: Settings, label: str, supervisor: socket.socke
             log.warning("This worker waits for its frontier (%s).", said)
             supervisor.sendall(_line(trouble=f"waits for the frontier: {said}"))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # nothing is lost with it now
-        time.sleep(min(MOST_PATIENCE_S, 0.5 * 2.0**attempt) * random.uniform(0.5, 1.0))  # noqa: S311 - spreads the load
+        wait_s = growing_wait_s(attempt, first_s=FIRST_PATIENCE_S, most_s=MOST_PATIENCE_S)
+        time.sleep(wait_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads the load
     raise AssertionError("it returns or tries again")
 
 

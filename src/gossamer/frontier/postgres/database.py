@@ -18,6 +18,7 @@ from psycopg.rows import namedtuple_row
 
 from gossamer import metrics
 from gossamer.frontier import FrontierError, UnreachableError
+from gossamer.frontier.patience import growing_wait_s
 from gossamer.frontier.postgres.connection import PatientConnection
 from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
 from gossamer.frontier.postgres.migrating import find_crawl, migrate
@@ -38,6 +39,7 @@ log = logging.getLogger("gossamer.frontier")
 _FOLDER = resources.files("gossamer.frontier.postgres")
 SQL = read_statements(_FOLDER / "queries.sql") | read_statements(_FOLDER / "barring.sql")
 TRIES = 6  # of a transaction that deadlocks
+FIRST_PATIENCE_S = 0.5
 MOST_PATIENCE_S = 4.0  # between two attempts to connect
 EXTRA_PATIENCE_S = 1.0  # with the server, which has time limits of its own
 
@@ -130,8 +132,8 @@ class Database:
         except psycopg.Error as error:
             self.close()
             self._failures += 1
-            patience_s = min(MOST_PATIENCE_S, 0.25 * 2**self._failures)
-            self._not_before_s = now_s + patience_s * random.uniform(0.5, 1.0)  # noqa: S311 - only spreads the load
+            wait_s = growing_wait_s(self._failures, first_s=FIRST_PATIENCE_S, most_s=MOST_PATIENCE_S)
+            self._not_before_s = now_s + wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - only spreads the load
             self._failure = self.address.explain(error)
             raise FrontierError(self._failure) from None
         self._failures = 0
