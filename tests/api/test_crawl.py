@@ -6,16 +6,21 @@ import asyncio
 import logging
 import pickle
 import signal
+import sqlite3
+import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 import gossamer
 from gossamer import Crawl, End, GossamerError, simweb
+from gossamer.api import crawl as crawl_module
 from gossamer.api.crawl import IN_FLIGHT
 from gossamer.simweb import plain_web
 from gossamer.store.checking import check
 from gossamer.supervisor.lock import hold_folder, is_held
+from gossamer.worker import desk
 from tests.api.conftest import PAGES, SITES, terms_for
 
 if TYPE_CHECKING:
@@ -221,3 +226,45 @@ async def test_a_loop_outside_of_the_block_is_told_so(terms: Terms) -> None:
         next(iter(crawl))
     with pytest.raises(GossamerError, match="with Crawl"):
         await anext(aiter(crawl))
+
+
+def drop_table(folder: Path, name: str) -> None:
+    """Let all operations on a crawl's frontier fail that need this table."""
+    with closing(sqlite3.connect(folder / "frontier.sqlite")) as database:
+        database.execute(f"DROP TABLE {name}")
+
+
+def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leaves_no_thread(
+    server: Server, terms: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk, "MOST_PATIENCE_S", 1.0)
+    sentence = r"^The crawl did not end in good order \(no such table: crawl\): see to that; the next start goes on\.$"
+    with pytest.raises(GossamerError, match=sentence), Crawl(server.seeds(1), **terms, stop=0) as crawl:  # noqa: PT012
+        next(iter(crawl))
+        drop_table(terms["data_dir"], "crawl")
+    assert "gossamer" not in [thread.name for thread in threading.enumerate()]
+    with pytest.raises(GossamerError, match="with Crawl"):
+        next(iter(crawl))
+
+
+def test_a_crawl_that_cannot_be_looked_at_says_so_once_and_ends_when_its_time_is_up(
+    server: Server, terms: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawl_module, "LOOK_EVERY_S", 0.01)
+    with Crawl(server.seeds(1), **terms, max_duration=1) as crawl:
+        drop_table(terms["data_dir"], "given_up")  # which a worker that gives nothing up does not miss
+        list(crawl)
+    assert crawl.end is End.DURATION
+    said = (terms["data_dir"] / "logs" / "gossamer.log").read_text()
+    assert said.count("Whether the crawl is over cannot be told yet (no such table: given_up)") == 1
+
+
+def test_a_log_that_cannot_be_rotated_ends_no_crawl(
+    server: Server, terms: Terms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawl_module, "LOOK_EVERY_S", 0.01)
+    (terms["data_dir"] / "logs" / "gossamer.log.1" / "in the way").mkdir(parents=True)
+    with Crawl(server.seeds(1), **terms, log_size=1, old_logs=1) as crawl:
+        logging.getLogger("gossamer").warning("more than one byte")
+        assert len(list(crawl)) == PAGES
+    assert (terms["data_dir"] / "logs" / "gossamer.log").read_text().count("No new log file can be begun") == 1

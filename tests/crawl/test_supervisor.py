@@ -134,6 +134,19 @@ def test_a_worker_that_does_not_end_is_killed_in_time(tmp_path: Path, frontier: 
     assert time.monotonic() - begun_s < 5
 
 
+def test_what_fails_with_every_look_is_said_once_and_time_is_up_all_the_same(
+    tmp_path: Path, frontier: SqliteFrontier, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_room() -> bool:
+        raise OSError("no room")
+
+    drop = f"import sqlite3; sqlite3.connect({str(tmp_path / 'frontier.sqlite')!r}).execute('DROP TABLE given_up')"
+    ended = Run(tmp_path, frontier, f"{drop}; {OBEDIENT}", rotate=no_room, max_duration_s=1.5).to_its_end()
+    assert ended.end is End.DURATION
+    assert caplog.text.count("Whether the crawl is over cannot be told yet (no such table: given_up).") == 1
+    assert caplog.text.count("No new log file can be begun (no room).") == 1
+
+
 def test_what_a_dead_worker_had_in_hand_is_freed_and_its_files_are_put_in_order(
     tmp_path: Path, frontier: SqliteFrontier
 ) -> None:

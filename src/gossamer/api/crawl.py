@@ -27,7 +27,8 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.store.names import name_of
 from gossamer.supervisor import End
-from gossamer.supervisor.supervisor import end_of, label_of
+from gossamer.supervisor.complaint import Complaint
+from gossamer.supervisor.supervisor import BLIND, end_of, label_of
 from gossamer.worker import Hooks
 
 if TYPE_CHECKING:
@@ -146,19 +147,26 @@ class Crawl:
     # ------------------------------------------------------------------ without
 
     def __enter__(self) -> Self:
-        self._thread = LoopThread()
+        thread = LoopThread()
         try:
-            return self._thread.run(self.__aenter__())
+            thread.run(self.__aenter__())
         except BaseException:
-            self._thread.close()
+            thread.close()
             raise
+        self._thread = thread
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._thread is not None
-        self._thread.run(self.__aexit__(kind, error, trace))
-        self._thread.close()
+        thread, self._thread = self._thread, None
+        try:
+            thread.run(self.__aexit__(kind, error, trace))
+        except Exception:  # but not a second Ctrl-C, which waits for nothing
+            thread.close()
+            raise
+        thread.close()
 
     def __iter__(self) -> Iterator[Page]:
         """Yield pages as they come, until the crawl is over."""
@@ -192,22 +200,34 @@ class Crawl:
                 watching = group.create_task(self._watch(frontier, thread))
                 await self._worker.run()
                 watching.cancel()
+        except ExceptionGroup as failures:
+            if failures.split((FrontierError, OSError))[1] is not None:  # a bug of ours
+                raise
+            raise GossamerError(
+                f"The crawl did not end in good order ({_first(failures)}): see to that; the next start goes on."
+            ) from failures
         finally:
             self._end = self._end or End.STOPPED
             self._handover.close(read=False)
 
     async def _watch(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:
-        """End the crawl when it is over."""
+        """End the crawl when it is over, and keep its log short."""
         started_s = time.monotonic()
         loop = asyncio.get_running_loop()
+        blind, full_log = Complaint(log, BLIND), Complaint(log, "No new log file can be begun (%s).")
         while self._end is None:
             await asyncio.sleep(LOOK_EVERY_S)
             try:
+                rotate_log(self._folder, self._settings.log, now_at=time.time())
+            except OSError as error:
+                full_log.make(error)
+            drained, stats = False, None
+            try:
                 drained, stats = await loop.run_in_executor(thread, lambda: (frontier.drained(), frontier.stats()))
             except FrontierError as error:
-                log.warning("Whether the crawl is over cannot be told yet (%s).", error)
-                continue
-            rotate_log(self._folder, self._settings.log, now_at=time.time())
+                blind.make(error)
+            else:
+                blind.withdraw()
             elapsed_s = time.monotonic() - started_s
             self._end = end_of(drained, stats, elapsed_s=elapsed_s, max_duration_s=self._settings.crawl.max_duration_s)
         self._worker.stop()
@@ -279,6 +299,13 @@ async def _finish(under_way: asyncio.Future[T]) -> T:
     if cancelled is not None:
         raise cancelled
     return under_way.result()
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return the first of those that were raised together."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _next(pages: AsyncIterator[Page]) -> Page | None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from gossamer.frontier import FrontierError
 from gossamer.store.names import name_of
 from gossamer.supervisor.child import MISTAKE, Child
+from gossamer.supervisor.complaint import Complaint
 from gossamer.supervisor.progress import Member, Progress, Tally, foresee
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ MAX_PAUSE_S: Final = 8.0  # before a worker that dies quickly is started again
 ECHO_S: Final = 0.1  # `timeout` and some shells send a signal to the process and to its group: that is one
 LAST_WORDS_S: Final = 2.5  # at a stop, for the last report and for finishing files; then workers are killed
 LAST_LOOK_S: Final = 2.0  # at a stop, for a frontier that may not answer
+BLIND: Final = "Whether the crawl is over cannot be told yet (%s)."
 
 
 class End(Enum):
@@ -58,11 +60,11 @@ class Ended:
     progress: Progress
 
 
-def end_of(drained: bool, stats: Stats, *, elapsed_s: float, max_duration_s: float | None) -> End | None:
-    """Tell whether a crawl is over by itself, and why."""
+def end_of(drained: bool, stats: Stats | None, *, elapsed_s: float, max_duration_s: float | None) -> End | None:
+    """Tell whether a crawl is over by itself, and why; by the clock alone if its figures are not known."""
     if drained:
         return End.DRAINED
-    if stats.pages_left == 0 and not stats.sites_in_hand:
+    if stats is not None and stats.pages_left == 0 and not stats.sites_in_hand:
         return End.PAGE_LIMIT
     return End.DURATION if max_duration_s is not None and elapsed_s >= max_duration_s else None
 
@@ -258,6 +260,7 @@ class Supervisor:
 
     async def _watch_workers(self) -> None:
         """Kill workers that have fallen silent, and keep the log short. Waits for nothing that workers may hold."""
+        full_log = Complaint(log, "No new log file can be begun (%s).")
         while True:
             await asyncio.sleep(TICK_S)
             for child in self._children:
@@ -270,26 +273,26 @@ class Supervisor:
                 if self._rotate():
                     self._follow_log()
             except OSError as error:
-                log.warning("No new log file can be begun (%s).", error)
+                full_log.make(error)
+            else:
+                full_log.withdraw()
 
     async def _watch_crawl(self) -> None:
         """Show how far the crawl is, and end it when it is over, until cancelled."""
-        failure = ""
+        blind = Complaint(log, BLIND)
         while True:
             await asyncio.sleep(TICK_S)
             try:
-                drained, stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
+                drained, self._stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
             except FrontierError as error:
-                if str(error) != failure:
-                    log.warning("Whether the crawl is over cannot be told yet (%s).", error)
-                failure = str(error)
-                self._show(self._look(self._stats, f"the frontier cannot be read: {error}"))
-                continue
-            failure = ""
-            self._stats = stats
-            self._show(self._look(stats))
+                blind.make(error)
+                drained, troubles = False, [f"the frontier cannot be read: {error}"]
+            else:
+                blind.withdraw()
+                troubles = []
+            self._show(self._look(self._stats, *troubles))
             elapsed_s = time.monotonic() - self._started_s
-            if end := end_of(drained, stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):
+            if end := end_of(drained, self._stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):
                 self.stop(end)
 
     def _look(self, stats: Stats, *troubles: str) -> Progress:
