@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 import threading
 from contextlib import closing
 from functools import partial
@@ -155,6 +156,16 @@ def test_opening_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
 def test_opening_in_a_folder_that_does_not_exist_says_so(tmp_path: Path) -> None:
     with pytest.raises(GossamerError, match="cannot be opened as a frontier"):
         SqliteFrontier(tmp_path / "nowhere" / "frontier.sqlite")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open files are listed in /proc")
+def test_a_frontier_that_is_refused_leaves_no_file_open(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "frontier.sqlite")) as connection:
+        connection.execute("PRAGMA user_version = 999")
+    with pytest.raises(GossamerError) as refused:
+        SqliteFrontier(tmp_path / "frontier.sqlite")
+    opened = [link.resolve() for link in Path("/proc/self/fd").iterdir()]
+    assert not [file for file in opened if file.parent == tmp_path], refused.value
 
 
 def test_a_frontier_of_a_newer_gossamer_is_left_alone(frontier: SqliteFrontier, path: Path) -> None:

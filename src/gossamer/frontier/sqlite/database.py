@@ -7,7 +7,7 @@ import math
 import os
 import sqlite3
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,24 +99,23 @@ class Database:
         """Open the file, creating or upgrading it as needed."""
         self._clock = clock
         refuse_network_file_system(path)
-        try:
-            self._gate = Gate(path)
-        except OSError as error:
-            raise GossamerError(f"{path} cannot be opened as a frontier: {error.strerror}.") from error
-        try:
-            self.connection = sqlite3.connect(
-                path, isolation_level=None, check_same_thread=False, cached_statements=256
-            )
-            self.connection.row_factory = sqlite3.Row
-            self._configure()
-            if 0 < _version(self.connection) < len(_scripts()):
-                refuse_older_workers(str(path), self._beats, OLDER_SILENCE_S)
-            with self._gate:
-                migrate(self.connection, path)
-        except sqlite3.DatabaseError as error:
-            self._gate.close()
-            raise GossamerError(f"{path} cannot be opened as a frontier: {error}.") from error
-        self._refuse_other_names(path)
+        with ExitStack() as stack:
+            try:
+                self._gate = stack.enter_context(closing(Gate(path)))
+                self.connection = stack.enter_context(
+                    closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256))
+                )
+                self.connection.row_factory = sqlite3.Row
+                self._configure()
+                if 0 < _version(self.connection) < len(_scripts()):
+                    refuse_older_workers(str(path), self._beats, OLDER_SILENCE_S)
+                with self._gate:
+                    migrate(self.connection, path)
+            except (OSError, sqlite3.DatabaseError) as error:
+                why = error.strerror if isinstance(error, OSError) else error
+                raise GossamerError(f"{path} cannot be opened as a frontier: {why}.") from error
+            self._refuse_other_names(path)
+            stack.pop_all()
 
     def _beats(self) -> dict[int, int]:
         return dict(map(tuple, self.connection.execute("SELECT worker, beats FROM worker WHERE gone = 0")))
@@ -147,7 +146,6 @@ class Database:
             ("public suffix list", row["suffix_list"], SUFFIX_LIST_VERSION),
         ):
             if theirs != ours:
-                self.close()
                 raise GossamerError(
                     f"{path} was made with {what} {theirs} and this Gossamer has {ours}, which would name sites "
                     f"or pages differently: install the version it was made with, or start a new crawl."
