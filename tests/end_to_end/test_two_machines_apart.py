@@ -124,14 +124,18 @@ def sites_of(start: Start, database: Connection) -> set[str]:
     return {row[0] for pid in start.workers() for row in database.execute(OWNED, (str(pid),))}
 
 
-def wait_for_sites(start: Start, database: Connection) -> None:
-    """Wait until a machine has several sites in hand."""
+def wait_for_sites(start: Start, database: Connection) -> set[str]:
+    """Wait until a machine has several sites in hand, and return them."""
+    held: set[str] = set()
 
     def has_some() -> bool:
+        nonlocal held
         assert start.status is None, start.said
-        return len(sites_of(start, database)) > 1
+        held = sites_of(start, database)
+        return len(held) > 1
 
     wait_until(has_some, "a machine to have sites")
+    return held
 
 
 def asked_by(number: int, server: Server) -> list[Request]:
@@ -149,8 +153,7 @@ def test_when_a_machine_dies_the_other_takes_its_sites(network: Network, tmp_pat
         one, other = crawls(server, tmp_path, address)
         with network.start(0, one) as survivor, network.start(1, other) as victim:
             wait_for_sites(survivor, database)
-            wait_for_sites(victim, database)
-            orphaned = sites_of(victim, database)
+            orphaned = wait_for_sites(victim, database)
             killed = time.monotonic()
             victim.kill_group()
             assert "Nothing is left to fetch" in survivor.end(patience_s=PATIENCE_S)
@@ -172,9 +175,8 @@ def test_a_machine_that_is_cut_off_stops_in_time_loses_its_sites_and_goes_on_whe
         one, other = crawls(server, tmp_path, address)
         with network.start(0, one) as here, network.start(1, other) as away:
             wait_for_sites(here, database)
-            wait_for_sites(away, database)
+            held = wait_for_sites(away, database)
             (pid,) = away.workers()
-            held = sites_of(away, database)
             for cable in cables.values():
                 cable.pull()
             cut_s = time.monotonic()
