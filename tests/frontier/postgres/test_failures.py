@@ -48,6 +48,24 @@ def test_a_claim_whose_reply_was_lost_is_given_back_at_a_full_delay(
     assert wait(frontier) == 70
 
 
+def test_a_worker_that_is_stopped_within_a_transaction_holds_others_up_for_less_than_their_patience(
+    lab: PostgresLab,
+) -> None:
+    stopped, _ = lab.join()
+    other, _ = lab.join()
+    connection = stopped._database._connected()
+    assert connection.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("10s",), "a sixth of the lease"
+    connection.execute("SET idle_in_transaction_session_timeout = 200")
+    stopped.add(links("a.test", 2))
+    (owned,) = claim(stopped)
+    # It has locked its site when it is stopped; the other one waits for that lock.
+    when(stopped, "settle", lambda: complete(other, owned))
+    with pytest.raises(FrontierError, match=r"terminat|closed"):
+        complete(stopped, owned)
+    assert stopped.reconcile({}) == ()
+    assert other.stats().done == 1
+
+
 def test_a_statement_that_takes_too_long_fails_and_the_next_one_works(
     lab: PostgresLab, outsider: psycopg.Connection[Any]
 ) -> None:

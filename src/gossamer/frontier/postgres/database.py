@@ -50,14 +50,17 @@ _SETTINGS = """
     SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
     SET enable_material = off; SET random_page_cost = 1; SET cpu_tuple_cost = 0.1; SET cpu_index_tuple_cost = 0.05;
     SET plan_cache_mode = force_generic_plan; SET jit = off;
-    SET idle_in_transaction_session_timeout = '60s';
     SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') IN ('off', 'local')
 """
-# Unless the operator has set one.
-_STATEMENT_TIMEOUT = (
-    "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'"
-)
+# The first unless the operator has set one. The second lets go of what a worker holds that was stopped within a
+# transaction, before those who wait for it lose their patience.
+_TIMEOUTS = """
+    SELECT set_config('statement_timeout', %(patience_ms)s::text, false)
+    WHERE current_setting('statement_timeout') = '0'
+    UNION ALL
+    SELECT set_config('idle_in_transaction_session_timeout', (%(patience_ms)s / 2)::text, false)
+"""
 
 
 class Database:
@@ -116,7 +119,7 @@ class Database:
     def _ready(self, connection: PatientConnection) -> None:
         connection.patience_s = self._patience_ms / 1000 + EXTRA_PATIENCE_S
         connection.execute(_SETTINGS.encode(), prepare=False)
-        connection.execute(_STATEMENT_TIMEOUT.encode(), (f"{self._patience_ms}ms",), prepare=False)
+        connection.execute(_TIMEOUTS.encode(), {"patience_ms": self._patience_ms}, prepare=False)
         self._has_stage = False
 
     def _connected(self) -> PatientConnection:
@@ -239,6 +242,8 @@ class Database:
             found.append(cursor.fetchall())
             while cursor.nextset():
                 found.append(cursor.fetchall())
+            # Statements that travel together leave the server without its time limit for idle transactions.
+            cursor.execute(b"", prepare=False)
         return found
 
     def copy(self, name: str, types: Sequence[str], rows: Sequence[tuple[object, ...]]) -> None:
