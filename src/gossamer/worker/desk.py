@@ -47,6 +47,7 @@ class _Answer:
 
     lost: tuple[tuple[str, int], ...]  # sites, by epoch, that are not ours any more
     claimed: Claimed | Gone | None
+    joins: int  # by whom it was handed in
 
 
 class Desk:
@@ -86,6 +87,7 @@ class Desk:
         self._own_exclusions = exclusions
         self._exclusions_version = 0
         self._unsure = False  # the last operation's result is unknown
+        self._joins = 0  # how often this worker has become another
         self._halted = False  # there is no use in fetching what cannot be kept
         self._stopping = False
         self._closed = asyncio.Event()
@@ -147,7 +149,7 @@ class Desk:
         failure = ""
         while not self._closed.is_set():
             try:
-                sent_s, orders = await self._in_thread(self._beat)
+                sent_s, joins, orders = await self._in_thread(self._beat)
             except FrontierError as error:
                 if str(error) != failure:
                     log.warning("The heartbeat failed: %s", error)
@@ -157,7 +159,7 @@ class Desk:
                     log.info("The frontier answers again.")
                 failure = ""
                 if orders is GONE:
-                    if await self._join_anew():
+                    if await self._join_anew(joins):
                         continue  # to beat at once: there is no lease before that
                 else:
                     self._lease.renew(sent_s)
@@ -224,7 +226,7 @@ class Desk:
         if answer.lost:
             self._drop(answer.lost)
         if answer.claimed is GONE:
-            await self._join_anew()
+            await self._join_anew(answer.joins)
         elif isinstance(answer.claimed, Claimed):
             for claim in answer.claimed.claims:
                 self._bench.take_in(claim, self._clock())
@@ -236,10 +238,10 @@ class Desk:
 
     # ------------------------------------------------------------------ in the thread
 
-    def _beat(self) -> tuple[float, Orders | Gone]:
-        """Return when a heartbeat was sent, and what was answered."""
+    def _beat(self) -> tuple[float, int, Orders | Gone]:
+        """Return when a heartbeat was sent and by whom, and what was answered."""
         sent_s = self._clock()
-        return sent_s, self._frontier.heartbeat(self._figures(), self._exclusions_version)
+        return sent_s, self._joins, self._frontier.heartbeat(self._figures(), self._exclusions_version)
 
     def _hand_in(self, page: Page, held: Mapping[str, int], wanted: int) -> _Answer:
         """Sync what was stored, then complete, then claim: a completed page is on the disk."""
@@ -257,7 +259,13 @@ class Desk:
         except FrontierError:
             self._unsure = True
             raise
-        return _Answer(lost=lost, claimed=claimed)
+        return _Answer(lost=lost, claimed=claimed, joins=self._joins)
+
+    def _join(self, joins: int) -> None:
+        """Join again, unless that has happened since."""
+        if self._joins == joins:
+            self._frontier.join(self._label)
+            self._joins += 1
 
     def _disk_is_low(self) -> bool:
         low = self._disk.look(free_space(self._folder))
@@ -285,13 +293,15 @@ class Desk:
                 self._bench.remove(site.site)
                 self.give_back(site, site.due_s)
 
-    async def _join_anew(self) -> bool:
+    async def _join_anew(self, joins: int) -> bool:
         """Someone declared this worker dead: nothing that it held is its own any more. Tell whether it is back."""
+        if self._joins != joins:
+            return True  # a heartbeat and a report have both heard of it
         log.warning("This worker was declared dead; it drops what it held and joins again.")
         self._lease.lose()
         self._bench.clear()
         try:
-            await self._in_thread(lambda: self._frontier.join(self._label))
+            await self._in_thread(lambda: self._join(joins))
         except FrontierError as error:
             log.warning("Joining again failed: %s", error)
             return False
