@@ -23,7 +23,7 @@ DELAY_S = 10.0
 
 
 class Asked(NamedTuple):
-    """A request of half a second."""
+    """A request."""
 
     at: float  # seconds since the crawl began
     url: str
@@ -33,6 +33,7 @@ class Asked(NamedTuple):
     reason: str = ""
     wait_s: float = 0
     worker: str = "w1"
+    took: float = 0.5
 
 
 def robots(at: float, host: str = "https://a.test", status: int = 404) -> Asked:
@@ -42,11 +43,11 @@ def robots(at: float, host: str = "https://a.test", status: int = 404) -> Asked:
 def log(folder: Path, asked: Sequence[Asked], *, delays: str = f"0\t{DELAY_S}\n") -> Path:
     """A crawl that has made these requests; what was answered well is stored, but for redirects in disguise."""
     with Crawl(folder) as crawl:
-        for number, (at, url, status, kind, decision, reason, wait_s, worker) in enumerate(asked):
+        for number, (at, url, status, kind, decision, reason, wait_s, worker, took) in enumerate(asked):
             began = BEGAN_AT + at
             crawl.store.keep_request(
                 RequestRow(
-                    hash_url(url), url, site_of(url), kind, began, began + 0.5, status, reason, 9, "192.0.2.7",
+                    hash_url(url), url, site_of(url), kind, began, began + took, status, reason, 9, "192.0.2.7",
                     decision, 1, worker, wait_s,
                 )
             )  # fmt: skip
@@ -159,6 +160,22 @@ def test_it_binds_another_worker_unless_the_one_that_heard_it_may_have_died_befo
     lived_on = [robots(100, "https://b.test"), Asked(102, "https://b.test/"), Asked(130, "https://b.test/2")]
     (found,) = violations(log(tmp_path / "alive", [*AWAY[:2], early, *lived_on]))
     assert "instead of 300 s" in found
+
+
+def test_the_answer_that_a_stopped_worker_notices_late_holds_up_nobody_who_has_its_site_by_then(tmp_path: Path) -> None:
+    def judged(name: str, *asked: Asked) -> list[str]:
+        folder = log(tmp_path / name, [robots(0), *asked])
+        (folder / "crawl.toml").write_text('frontier = "postgresql://shared"\nlease = 20.0\n')
+        return [each.partition(" began a turn ")[2] for each in violations(folder)]
+
+    stopped = Asked(12, "https://a.test/1", took=60)
+    overlapping = [Asked(at, f"https://a.test/{at}", worker="w2") for at in (40, 51, 62, 73)]
+    assert judged("overlapping", stopped, *overlapping) == []
+    assert judged("behind", stopped, Asked(73, "https://a.test/2", worker="w2")) == []
+    assert judged("early", stopped, Asked(20, "https://a.test/2", worker="w2"))[0].startswith("8.000 s after")
+    assert judged("own", stopped, Asked(40, "https://a.test/2"))[0].startswith("-32.000 s after")
+    awake = Asked(12, "https://a.test/1", took=9)
+    assert judged("awake", awake, Asked(29, "https://a.test/2", worker="w2"))[0].startswith("8.000 s after")
 
 
 def test_a_turn_after_a_robots_txt_that_could_not_be_had_waits_like_any_other(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
+from gossamer.frontier.settings import FrontierSettings
 from gossamer.inspect.database import open_tables
 from gossamer.inspect.delays import read_all_delays
 from gossamer.inspect.views import quoted
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 SLACK_S: Final = 0.005  # between two clocks
 ROBOTS_SLACK_S: Final = 60.0
+NEVER_US: Final = 1 << 62
 REPORTED_S: Final = 120.0  # by then a worker has reported what it heard, or begins nothing more
 
 
@@ -123,6 +125,7 @@ class _Asker:
 @contextmanager
 def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_Asker]:
     settings = _settings(listed(folders)[0])
+    is_shared = bool(settings.get("frontier"))
     judged = _JUDGED.format(
         before=_delay_at("over_before_us", delays),
         then=_delay_at("began_us", delays),
@@ -130,8 +133,9 @@ def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_As
         step_s=settings.get("step_gap", PaceSettings().step_gap_s),
         robots_us=int((MAX_CACHE_S + ROBOTS_SLACK_S) * 1e6),
         reported_us=int(REPORTED_S * 1e6),
-        # With several machines, another one may have asked for it.
-        alone="false" if settings.get("frontier") else "true",
+        # With a database that others share, another machine may have asked for it, or have taken the site over.
+        alone="false" if is_shared else "true",
+        asleep_us=int(settings.get("lease", FrontierSettings().lease_s) / 2 * 1e6) if is_shared else NEVER_US,
     )
     with open_tables(listed(folders), "requests pages") as tables:
         yield _Asker(tables, judged)
@@ -184,12 +188,20 @@ _SENTENCES: Final = {
 }
 
 # A turn begins after a page that led nowhere else: robots.txt that could be had and redirects come before the page that
-# they are for. A page that was answered well and is not stored may have been a redirect in disguise.
+# they are for. A page that was answered well and is not stored may have been a redirect in disguise. A worker that was
+# stopped for longer than its lease notices an answer when it goes on: all that is known is when it had asked.
 _JUDGED: Final = """
 with named as (
     select *, regexp_extract(url, '^[a-z]+://[^/]+') as host, epoch_us(started_at) as began_us,
         epoch_us(ended_at) as over_us, max(epoch_us(ended_at)) over (partition by worker) as lived_us
     from requests
+),
+noticed as (
+    select * replace (
+        case when lead(worker) over turn <> worker and over_us - began_us > {asleep_us} then began_us else over_us end
+        as over_us
+    )
+    from named window turn as (partition by site order by began_us, over_us)
 ),
 asked as (
     select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
@@ -201,7 +213,7 @@ asked as (
             partition by host order by began_us, over_us rows between unbounded preceding and 1 preceding
         ) as robots_us,
         max(case kind when 'robots' then over_us end) over (partition by site) as last_robots_us
-    from named window turn as (partition by site order by began_us, over_us)
+    from noticed window turn as (partition by site order by began_us, over_us)
 ),
 timed as (
     select *, (began_us - over_before_us) / 1e6 as gap_s, least({before}, {then})::double as delay_s,
