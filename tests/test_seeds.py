@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gossamer.errors import GossamerError
 from gossamer.seeds import BadLine, Seed, digest_seed_file, find_seed_file, read_seeds
-from gossamer.urls import Refusal, normalise
+from gossamer.urls import Refusal, identify, normalise
 
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 
@@ -274,6 +274,17 @@ def test_memory_does_not_grow_with_the_file_or_with_a_line(tmp_path: Path) -> No
 def test_any_text_gives_seeds_and_bad_lines_only(text: str) -> None:
     for each in read_seeds([] if find_in_cwd(text) else [text]):
         assert isinstance(each, BadLine) or normalise(each.url.url) == each.url.url
+
+
+@given(
+    st.lists(st.text(alphabet="axn-_019", max_size=9) | st.sampled_from(["a" * 63, "xn--a", "co", "uk", "0x1"])).map(
+        ".".join
+    )
+)
+def test_a_domain_that_is_read_without_the_parser_is_the_one_that_the_parser_reads(name: str) -> None:
+    url = normalise(f"https://{name}")
+    for each in read_seeds([] if find_in_cwd(name) else [name]):
+        assert each == Seed(identify(url), True, "argument", 1) if isinstance(url, str) else isinstance(each, BadLine)
 
 
 def find_in_cwd(text: str) -> bool:

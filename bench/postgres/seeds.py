@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.postgres.building import Meter, database, load_average, server
 from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.frontier.postgres import PostgresFrontier
+from gossamer.records import Scope
 
 
 def main(arguments: list[str]) -> None:
@@ -29,7 +30,7 @@ def main(arguments: list[str]) -> None:
         file = Path(folder) / "seeds.txt"
         with file.open("w") as lines:
             lines.writelines(f"{'www.' if n % 3 == 0 else ''}domain-{n}.example\n" for n in range(options.seeds))
-        frontier.resume(delay_s=70)
+        frontier.resume(delay_s=70, scope=Scope.SITE)
         meter = Meter(frontier)
         began, client_s, server_s = time.perf_counter(), time.process_time(), meter.cpu_s()
         load_all(frontier, Seeds([file]), show=lambda _done, _total: None, warn=print)

@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from gossamer.errors import GossamerError
-from gossamer.urls import Refusal, Url, identify, normalise
+from gossamer.urls import Refusal, Url, hash_url, identify, normalise, site_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MAX_LINE_CHARS = 10_000  # a longer line is no seed, and must not fill the memory
+MAX_NAME_CHARS = 253  # of DNS
 MAX_SHOWN_CHARS = 200
 STANDARD_INPUT = "-"
 
@@ -152,12 +153,16 @@ def _read_line(text: str, source: str, line: int) -> Seed | BadLine | None:
     text = text.partition("#")[0].strip()  # what follows is a comment, or a fragment: neither matters
     if not text:
         return None
+    if len(text) <= MAX_NAME_CHARS and _PLAIN_NAME.fullmatch(text):
+        host = f"https://{text}"
+        url = f"{host}/"
+        return Seed(Url(url, hash_url(url), site_of_name(text), host), True, source, line)
     bare = not _SCHEME.match(text)
-    url = _normalise_seed(text, bare)
-    if isinstance(url, str):
-        return Seed(identify(url), bare, source, line)
+    normalised = _normalise_seed(text, bare)
+    if isinstance(normalised, str):
+        return Seed(identify(normalised), bare, source, line)
     readable = text[:MAX_SHOWN_CHARS].encode("utf-8", "backslashreplace").decode()
-    return BadLine(readable, "not UTF-8 text" if _LONE_SURROGATE.search(text) else url.value, source, line)
+    return BadLine(readable, "not UTF-8 text" if _LONE_SURROGATE.search(text) else normalised.value, source, line)
 
 
 def _normalise_seed(text: str, bare: bool) -> str | Refusal:
@@ -169,5 +174,8 @@ def _normalise_seed(text: str, bare: bool) -> str | Refusal:
     return Refusal.SYNTAX if text[0] in "/\\?" else normalise("https://" + text)
 
 
+# Most seeds are domains, plainly written: they mean themselves, and need no parser. A number at the end would make them
+# addresses.
+_PLAIN_NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)+[a-z]{1,63}")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")  # followed by a digit, it is a port
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")

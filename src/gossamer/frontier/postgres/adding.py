@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import compress
+from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.arrays import array_of_numbers, array_of_texts
-from gossamer.frontier.postgres.keys import SiteKey, by_shard
+from gossamer.frontier.postgres.keys import by_shard
 from gossamer.records import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
+    from gossamer.frontier.postgres.keys import SiteKey
     from gossamer.frontier.postgres.transaction import Transaction
     from gossamer.records import Link
 
+    Place = tuple[int, int]  # a site's shard and number, without a name of their own: there may be ten thousand
+    Coming = tuple[int, int, bytes, int, Link]  # shard, site's number, URL's hash, arrival number
+
 EXCLUSIONS_LOCK = 0x676F7301  # with the crawl's number: shared by those who create sites
-_STAGE_TYPES = ("int4", "int2", "int8", "bytea", "int4", "bool")
+_STAGE_TYPES = ("int4", "int2", "int8", "bytea", "int4")
 _QUEUE_TYPES = ("int2", "int2", "int8", "int8", "int4", "int4", "int2", "int2", "bytea", "bytea", "text", "int4")
 
 
@@ -25,7 +30,7 @@ def within_scope(tx: Transaction, links: Sequence[Link]) -> list[Link]:
 
     What is refused leaves no trace, so that a wider scope can bring it back.
     """
-    if tx.scope is Scope.WEB or not links:
+    if tx.scope is Scope.WEB or all(link.seeded for link in links):
         return list(links)
     places = {_place(tx, link) for link in links}
     seeded = {_place(tx, link) for link in links if link.seeded}
@@ -50,23 +55,14 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
         return 0
     (begun,) = tx.run("begin_links", exclusions_lock=EXCLUSIONS_LOCK)
     batch = _Batch(tx, links, begun.arrival)
-    batch.stage()
+    batch.look_up()
     created = batch.create_sites()
     batch.mark_seeds(created)
     fresh = batch.add_new()
     tx.mine["known"] += len(fresh)
     # Nobody else can see a site of our own making, let alone put it to rest.
-    _wake(tx, set(fresh) - created)
+    _wake(tx, {one[:2] for one in fresh} - created)
     return len(fresh)
-
-
-class _Coming(NamedTuple):
-    """A link on its way in. They sort by key, as the database sorts them."""
-
-    key: SiteKey
-    url_hash: bytes
-    seq: int  # arrival number
-    link: Link
 
 
 class _Batch:
@@ -79,97 +75,110 @@ class _Batch:
         self._tx = tx
         self._seeds = [link for link in links if link.seeded]
         self._depths: dict[bytes, int] = {}
-        coming: list[_Coming] = []
+        self._sites: dict[str, tuple[int, int, int]] = {}  # by name: shard, number, arrival number
+        self._coming: list[Coming] = []
         for seq, link in enumerate(links, start=arrival):
-            depth = self._depths.get(link.url_hash)
+            url_hash = link.url_hash
+            depth = self._depths.get(url_hash)
             if depth is None:
-                coming.append(_Coming(tx.site_key(link.site), link.url_hash, seq, link))
+                site = self._sites.get(link.site)
+                if site is None:
+                    self._sites[link.site] = site = (*tx.site_key(link.site), seq)
+                self._coming.append((site[0], site[1], url_hash, seq, link))
             if depth is None or link.depth < depth:
-                self._depths[link.url_hash] = link.depth
-        self._coming = sorted(coming)
+                self._depths[url_hash] = link.depth
+        self._coming.sort()
+        self._is_new = bytearray(len(self._coming))
+        self._nearer: list[Coming] = []  # than we knew
 
-    def stage(self) -> None:
-        """Send the keys."""
-        rows: list[tuple[object, ...]] = []
-        last: SiteKey | None = None
-        for number, (key, url_hash, _, _) in enumerate(self._coming):
-            rows.append((number, *key, url_hash, self._depths[url_hash], key != last))
-            last = key
+    def look_up(self) -> None:
+        """Send the keys, and see which are new."""
+        keys = enumerate(self._coming)
+        rows = [(n, shard, site_id, url_hash, self._depths[url_hash]) for n, (shard, site_id, url_hash, _, _) in keys]
         self._tx.copy("stage_links", _STAGE_TYPES, rows)
+        for n, depth in self._tx.run("unseen"):
+            if depth is None:
+                self._is_new[n] = True
+            else:
+                self._nearer.append(self._coming[n])
 
-    def create_sites(self) -> set[SiteKey]:
-        """Create the sites that are new, due at once and with work, as their links follow; return them."""
+    def create_sites(self) -> set[Place]:
+        """Create the sites that are new, due at once and with work, as their links follow; return them.
+
+        Where a link is known, its site is: only the others are looked for, each once.
+        """
         tx = self._tx
-        missing = {(one := self._coming[row.n]).key: one.link.site for row in tx.run("missing_sites")}
+        is_first = bytearray(len(self._coming))
+        last: Place | None = None
+        for n, one in compress(enumerate(self._coming), self._is_new):
+            is_first[n] = one[:2] != last
+            last = one[:2]
+        if last is None:
+            return set()
+        missing = [self._coming[row.n][-1].site for row in tx.run("missing_sites", is_first=bytes(is_first))]
         if not missing:
             return set()
-        first: dict[SiteKey, int] = {}
-        for one in self._coming:
-            first[one.key] = min(one.seq, first.get(one.key, one.seq))
+        places = [self._sites[name] for name in missing]
         seeded = {link.site for link in self._seeds}
-        tx.run("open_shards", shards=sorted({key.shard for key in missing}))
+        tx.run("open_shards", shards=sorted({shard for shard, _, _ in places}))
         rows = tx.run(
             "add_sites",
             now_ms=tx.now_ms,
-            shards=array_of_numbers(key.shard for key in missing),
-            sites=array_of_numbers(key.site_id for key in missing),
-            names=array_of_texts(missing.values()),
-            arrivals=array_of_numbers(first[key] for key in missing),
-            seeded=array_of_numbers(name in seeded for name in missing.values()),
+            shards=array_of_numbers(shard for shard, _, _ in places),
+            sites=array_of_numbers(site_id for _, site_id, _ in places),
+            names=array_of_texts(missing),
+            arrivals=array_of_numbers(seq for _, _, seq in places),
+            seeded=array_of_numbers(name in seeded for name in missing),
         )
         added = {row.site_id for row in rows}
         tx.mine["sites"] += len(added)
         tx.mine["with_work"] += len(added)
-        return {key for key in missing if key.site_id in added}
+        return {(shard, site_id) for shard, site_id, _ in places if site_id in added}
 
-    def mark_seeds(self, created: Collection[SiteKey]) -> None:
+    def mark_seeds(self, created: set[Place]) -> None:
         """Mark the sites and hosts of seeds, known before or not."""
         if not self._seeds:
             return
-        places = sorted({(self._tx.site_key(link.site), link.host) for link in self._seeds})
-        keys = [key for key, _ in places]
+        hosts = sorted({(*self._sites[link.site][:2], link.host) for link in self._seeds})
         self._tx.run(
             "mark_seeded_hosts",
-            shards=array_of_numbers(key.shard for key in keys),
-            sites=array_of_numbers(key.site_id for key in keys),
-            hosts=array_of_texts(host for _, host in places),
+            shards=array_of_numbers(shard for shard, _, _ in hosts),
+            sites=array_of_numbers(site_id for _, site_id, _ in hosts),
+            hosts=array_of_texts(host for _, _, host in hosts),
         )
-        older = by_shard(set(keys) - set(created))
+        older = by_shard({host[:2] for host in hosts} - created)
         self._tx.each("mark_seeded", [{"shard": shard, "sites": sites} for shard, sites in older.items()])
 
-    def add_new(self) -> list[SiteKey]:
-        """Accept what is new and lower depths; return the site of every new link."""
-        unseen = self._tx.run("unseen")
-        is_new = bytearray(len(self._coming))
-        for row in unseen:
-            is_new[row.n] = row.depth is None
-        added = {row.url_hash for row in self._tx.run("add_seen", is_new=bytes(is_new))} if any(is_new) else set()
+    def add_new(self) -> list[Coming]:
+        """Accept what is new and lower depths; return the new links."""
+        new = list(compress(self._coming, self._is_new))
+        added = {row.url_hash for row in self._tx.run("add_seen", is_new=bytes(self._is_new))} if new else set()
         # What somebody else added since we looked may have come from farther away, too.
-        rest = [one for row in unseen if (one := self._coming[row.n]).url_hash not in added]
-        self._lower_depths(rest)
-        fresh = [one for one in self._coming if one.url_hash in added]
+        self._lower_depths(sorted(self._nearer + [one for one in new if one[2] not in added]))
+        fresh = [one for one in new if one[2] in added]
         added_at = int(time.time())
         if fresh:
             self._tx.copy("add_queue", _QUEUE_TYPES, [
-                (key.shard, self._tx.crawl, key.site_id, seq, link.rank, self._depths[url_hash], link.hops, link.kind,
+                (shard, self._tx.crawl, site_id, seq, link.rank, self._depths[url_hash], link.hops, link.kind,
                  url_hash, link.via, link.url, added_at)
-                for key, url_hash, seq, link in fresh
+                for shard, site_id, url_hash, seq, link in fresh
             ])  # fmt: skip
-        return [one.key for one in fresh]
+        return fresh
 
-    def _lower_depths(self, nearer: Sequence[_Coming]) -> None:
+    def _lower_depths(self, nearer: Sequence[Coming]) -> None:
         values = [
-            {**one.key._asdict(), "url_hash": one.url_hash, "depth": self._depths[one.url_hash]} for one in nearer
+            {"shard": shard, "site_id": site_id, "url_hash": url_hash, "depth": self._depths[url_hash]}
+            for shard, site_id, url_hash, _, _ in nearer
         ]
         self._tx.each("lower_seen", values)
         self._tx.each("lower_queue", values)
 
 
-def _wake(tx: Transaction, keys: set[SiteKey]) -> None:
+def _wake(tx: Transaction, keys: set[Place]) -> None:
     """Make sites with new URLs claimable. The lock comes first, each in a statement of its own: see hold_awake."""
     shards = by_shard(keys)
     answers = tx.each("hold_awake", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
-    rows = [(SiteKey(shard, row.site_id), row) for shard, held in zip(shards, answers, strict=True) for row in held]
+    rows = [((shard, row.site_id), row) for shard, held in zip(shards, answers, strict=True) for row in held]
     idle = by_shard(key for key, row in rows if row.is_idle)
     woken = tx.each("wake_idle_sites", [{"shard": shard, "sites": sites} for shard, sites in idle.items()])
     tx.mine["with_work"] += sum(map(len, woken))

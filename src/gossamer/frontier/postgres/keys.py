@@ -33,7 +33,7 @@ def worker_shard(worker: int) -> int:
     return worker % SHARDS
 
 
-def by_shard(keys: Iterable[SiteKey]) -> dict[int, list[int]]:
+def by_shard(keys: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
     """Return the numbers of sites by shard, both ascending."""
     shards: dict[int, list[int]] = {}
     for shard, site_id in sorted(keys):

@@ -65,8 +65,8 @@ ON CONFLICT (shard, crawl, worker, reason) DO UPDATE SET urls = given_up.urls + 
 -- name: create_stage
 -- The keys of a batch; only what turns out to be new is sent whole.
 CREATE TEMP TABLE stage (
-    site_id int8 NOT NULL, n int4 NOT NULL, depth int4 NOT NULL, shard int2 NOT NULL, first_of_site bool NOT NULL,
-    url_hash bytea NOT NULL) ON COMMIT DELETE ROWS
+    site_id int8 NOT NULL, n int4 NOT NULL, depth int4 NOT NULL, shard int2 NOT NULL, url_hash bytea NOT NULL
+    ) ON COMMIT DELETE ROWS
 
 -- name: begin_links
 -- A stretch of arrival numbers. The lock, shared among those who add, lets a change of exclusions come wholly before
@@ -74,7 +74,7 @@ CREATE TEMP TABLE stage (
 SELECT nextval('arrival') AS arrival FROM pg_advisory_xact_lock_shared(%(exclusions_lock)s, %(crawl)s)
 
 -- name: stage_links
-COPY stage (n, shard, site_id, url_hash, depth, first_of_site) FROM STDIN (FORMAT BINARY)
+COPY stage (n, shard, site_id, url_hash, depth) FROM STDIN (FORMAT BINARY)
 
 -- name: seeded_sites
 SELECT d.site_id FROM unnest(%(shards)s::int2[], %(sites)s::int8[]) AS d (shard, site_id) CROSS JOIN LATERAL (
@@ -86,11 +86,21 @@ FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hosts)s::text[]) AS d (shar
     SELECT 1 FROM host h
     WHERE h.shard = d.shard AND h.crawl = %(crawl)s AND h.site_id = d.site_id AND h.name = d.name AND h.seeded LIMIT 1) h
 
+-- name: unseen
+-- One look per link tells both: what is not known yet, and what is known at a greater depth. Here and elsewhere LATERAL
+-- with a LIMIT leaves no other plan than one search of the index per row, also for a table without statistics.
+SELECT g.n, s.depth FROM stage g LEFT JOIN LATERAL (
+    SELECT s.depth FROM seen s
+    WHERE s.shard = g.shard AND s.crawl = %(crawl)s AND s.site_id = g.site_id AND s.url_hash = g.url_hash LIMIT 1
+    ) s ON true
+WHERE s.depth IS NULL OR s.depth > g.depth
+
 -- name: missing_sites
+-- A byte per link says of which to look for the site: a list of numbers would be searched for each.
 SELECT g.n FROM stage g LEFT JOIN LATERAL (
     SELECT true AS found FROM site s WHERE s.shard = g.shard AND s.crawl = %(crawl)s AND s.site_id = g.site_id LIMIT 1
     ) s ON true
-WHERE g.first_of_site AND s.found IS NULL ORDER BY g.n
+WHERE get_byte(%(is_first)s::bytea, g.n) = 1 AND s.found IS NULL ORDER BY g.n
 
 -- name: open_shards
 INSERT INTO open_shard (crawl, shard) SELECT %(crawl)s, d.shard FROM unnest(%(shards)s::int2[]) AS d (shard)
@@ -116,19 +126,9 @@ SELECT d.shard, %(crawl)s, d.site_id, d.name, true
 FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hosts)s::text[]) AS d (shard, site_id, name)
 ON CONFLICT (shard, crawl, site_id, name) DO UPDATE SET seeded = true WHERE NOT host.seeded
 
--- name: unseen
--- One look per link tells both: what is not known yet, and what is known at a greater depth. Here and elsewhere LATERAL
--- with a LIMIT leaves no other plan than one search of the index per row, also for a table without statistics.
-SELECT g.n, s.depth FROM stage g LEFT JOIN LATERAL (
-    SELECT s.depth FROM seen s
-    WHERE s.shard = g.shard AND s.crawl = %(crawl)s AND s.site_id = g.site_id AND s.url_hash = g.url_hash LIMIT 1
-    ) s ON true
-WHERE s.depth IS NULL OR s.depth > g.depth
-
 -- name: add_seen
 -- In key order, which is that of the numbers: neighbouring pages of the tree are touched once, and two batches with the
--- same links cannot deadlock. What somebody else added since we looked is not returned. A byte per link says which are
--- new: a list of numbers would be searched for each.
+-- same links cannot deadlock. What somebody else added since we looked is not returned.
 INSERT INTO seen (shard, crawl, site_id, url_hash, depth)
 SELECT g.shard, %(crawl)s, g.site_id, g.url_hash, g.depth FROM stage g WHERE get_byte(%(is_new)s::bytea, g.n) = 1
 ORDER BY g.n
