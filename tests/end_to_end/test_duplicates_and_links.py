@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
@@ -13,7 +11,7 @@ import pytest
 from gossamer.store.checking import check
 from gossamer.store.reading import find_record, last_pages, links
 from gossamer.urls import hash_url
-from tests.end_to_end.crawls import PATIENCE_S, environment
+from tests.end_to_end.crawls import gossamer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,13 +53,6 @@ def site() -> Iterator[str]:
         thread.join()
 
 
-def gossamer(*arguments: str) -> bytes:
-    command = [sys.executable, "-m", "gossamer", *arguments]
-    done = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE_S)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_a_site_that_repeats_itself(site: str, tmp_path: Path) -> None:
     where = ["--data-dir", str(tmp_path / "data")]
     flags = ["--email", "tests@example.org", "--delay", "0", "--workers", "1", "--allow-network", "127.0.0.0/8"]
@@ -75,8 +66,8 @@ def test_a_site_that_repeats_itself(site: str, tmp_path: Path) -> None:
     assert first.simhash == second.simhash != 0
     assert find_record(folder, second.warc_file, second.warc_offset).headers["warc-type"] == "revisit"
     raw = gossamer("show", second.url, "--raw", *where)
-    assert raw.endswith(b"\r\n\r\n" + ARTICLE.encode())
-    assert f"X-Path: /{second.url[-1]}\r\n".encode() in raw
+    assert raw.endswith(f"\r\n\r\n{ARTICLE}")
+    assert f"X-Path: /{second.url[-1]}\r\n" in raw
     assert [(row.from_hash, row.to_url, row.text, row.rel) for row in links(folder)] == [
         (hash_url(site), f"{site}a", "One way", ""),
         (hash_url(site), f"{site}b", "Not this", "nofollow"),
@@ -85,4 +76,4 @@ def test_a_site_that_repeats_itself(site: str, tmp_path: Path) -> None:
     assert check(folder).problems == []
     gossamer("verify", *where)
     asked = gossamer("query", "select to_url, rel from links where rel <> ''", "--format", "csv", *where)
-    assert asked.decode().splitlines()[1:] == [f"{site}b,nofollow"]
+    assert asked.splitlines()[1:] == [f"{site}b,nofollow"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -14,7 +12,7 @@ from gossamer import simweb
 from gossamer.simweb import plain_web
 from gossamer.store.reading import last_pages
 from gossamer.urls import site_of
-from tests.end_to_end.crawls import Crawl, Start, environment, wait_until
+from tests.end_to_end.crawls import Crawl, Start, gossamer, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,8 +63,7 @@ def test_a_disk_that_is_nearly_full_pauses_the_crawl_and_says_so(server: Server,
     before = server.answered()
     with crawl.start("--min-free-space", "1000TB") as start:
         wait_until(lambda: "in trouble; disk nearly full" in start.said, "word of it")
-        status = [sys.executable, "-m", "gossamer", "status", "--data-dir", str(crawl.folder)]
-        said = subprocess.run(status, capture_output=True, text=True, env=environment(), timeout=60).stdout
+        said = gossamer("status", "--data-dir", str(crawl.folder))
         assert "trouble    disk nearly full: nothing new is started meanwhile\n" in said
         start.signal(signal.SIGTERM)
         start.end()

@@ -11,8 +11,7 @@ from gossamer import simweb
 from gossamer.simweb import plain_web
 from gossamer.store.reading import last_pages
 from gossamer.urls import site_of
-from tests.end_to_end.crawls import Crawl
-from tests.end_to_end.test_exclusions import gossamer
+from tests.end_to_end.crawls import Crawl, gossamer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ import pytest
 from gossamer import simweb
 from gossamer.simweb import Behaviour, Planted, WebSpec, plain_web
 from gossamer.store.checking import check
-from tests.end_to_end.crawls import Crawl, assert_nothing_lost, environment, is_running, wait_until
+from tests.end_to_end.crawls import Crawl, assert_nothing_lost, gossamer, is_running, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,8 +50,7 @@ def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
                 start.signal(signal.SIGTERM)
             else:
                 stopped = gossamer("stop", "--data-dir", str(crawl.folder))
-                assert (stopped.returncode, stopped.stderr) == (0, "")
-                assert stopped.stdout.startswith(f"The crawl in {crawl.folder} has stopped")
+                assert stopped.startswith(f"The crawl in {crawl.folder} has stopped")
             assert "Stopped: " in start.end()
             took_s = time.monotonic() - begun_s
             print(f"\n{how}: {took_s:.1f} s")
@@ -127,9 +126,3 @@ def test_two_crawls_do_not_share_a_folder(crawl: Crawl) -> None:
             said = second.end(status=2)
         assert f"A crawl (pid {first.pid}) is running in {crawl.folder}: stop it with `gossamer stop" in said
         assert first.status is None
-
-
-def gossamer(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
-    command = [sys.executable, "-m", "gossamer", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
