@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from gossamer.cli import run
-from gossamer.frontier.sqlite import database
+from gossamer.frontier.sqlite import SqliteFrontier, database
 
 CRAWL = ["crawl", "example.org", "--email", "you@example.org"]
 
@@ -72,6 +74,15 @@ def test_a_mistake_is_answered_in_one_sentence(
     Path("notes.md").touch()
     assert sentence in refusal(capsys, *arguments)
     assert [path.name for path in Path().iterdir()] == ["notes.md"], "nothing was made"
+
+
+def test_a_frontier_that_cannot_be_read_is_told_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("crawl-data").mkdir()
+    with SqliteFrontier(Path("crawl-data/frontier.sqlite")):
+        pass
+    with closing(sqlite3.connect("crawl-data/frontier.sqlite")) as connection:
+        connection.execute("DROP TABLE given_up")  # of all that a start does, only its look at the figures needs it
+    assert refusal(capsys, *CRAWL).startswith("crawl-data cannot be written to (no such table: given_up)")
 
 
 def test_an_unknown_key_is_named_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,7 @@ class Run:
         self._folder = folder
         self._terms = {
             "frontier": frontier,
+            "stats": frontier.stats(),
             "command": [sys.executable, "-c", REPORT + script],
             "workers": 1,
             "output": folder / "output.log",

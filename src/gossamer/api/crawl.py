@@ -181,7 +181,7 @@ class Crawl:
     def _open(self, stack: AsyncExitStack) -> tuple[Frontier, Frontier, str]:
         """Take the folder and join the crawl; return the frontier to watch, the worker's own, and its name."""
         level = self._settings.crawl.log_level
-        frontier, _ = stack.enter_context(
+        opened = stack.enter_context(
             open_crawl(
                 self._folder,
                 self._settings,
@@ -192,7 +192,8 @@ class Crawl:
             )
         )
         own_frontier = stack.enter_context(open_frontier(self._folder, self._settings.frontier))
-        return frontier, own_frontier, name_of(own_frontier.join(label_of(os.getpid()), shared_terms(self._settings)))
+        worker = own_frontier.join(label_of(os.getpid()), shared_terms(self._settings))
+        return opened.frontier, own_frontier, name_of(worker)
 
     async def _run(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:
         try:

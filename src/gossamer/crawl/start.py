@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gossamer.crawl.announce import announce, count, warnings
 from gossamer.crawl.compose import read_exclusions
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.seeding import Seeding
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
+    from gossamer.records import Stats
     from gossamer.worker import Hooks
 
 log = logging.getLogger(__name__)
@@ -62,11 +63,19 @@ class Audience(Protocol):
 def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audience: Audience) -> Ended:
     """Begin or go on with the crawl in a folder, until it is over or stopped."""
     log_to = open_log(folder, settings.crawl.log_level)
-    with open_crawl(folder, settings, sources, audience, log_to=log_to) as (frontier, lock):
+    with open_crawl(folder, settings, sources, audience, log_to=log_to) as opened:
         workers = settings.crawl.workers or count_cores()
-        for line in announce(settings, frontier.stats(), workers=workers, folder=folder):
+        for line in announce(settings, opened.stats, workers=workers, folder=folder):
             audience.say(line)
-        return asyncio.run(_supervise(frontier, folder, settings, workers, lock, audience))
+        return asyncio.run(_supervise(opened, folder, settings, workers, audience))
+
+
+class OpenCrawl(NamedTuple):
+    """A crawl whose workers may begin."""
+
+    frontier: Frontier
+    lock: int  # descriptor of the folder's lock, for worker processes to inherit
+    stats: Stats  # before they begin
 
 
 @contextmanager
@@ -78,11 +87,8 @@ def open_crawl(
     *,
     log_to: AbstractContextManager[None],  # entered when the folder is ours
     hooks: Hooks | None = None,
-) -> Iterator[tuple[Frontier, int]]:
-    """Take a folder, put it in order and bring the seeds in; inside, workers may begin.
-
-    Gives the frontier, and the lock's descriptor for worker processes to inherit.
-    """
+) -> Iterator[OpenCrawl]:
+    """Take a folder, put it in order and bring the seeds in; inside, workers may begin."""
     if not settings.crawl.email:
         raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
     seeds = Seeds(sources)
@@ -112,14 +118,15 @@ def open_crawl(
             apply_exclusions(frontier, folder, exclusions)
             load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
             rejudge(frontier, folder, settings, before, say=audience.say, hooks=hooks)
+            stats = frontier.stats()
         except (OSError, FrontierError) as error:
             what, advice = str(folder), "make room, or use another folder"
             if settings.frontier.frontier and isinstance(error, FrontierError):
                 what, advice = "The frontier", "see that its database is there, and start again"
             raise GossamerError(f"{what} cannot be written to ({error}): {advice}.") from error
-        if not frontier.stats().known:
+        if not stats.known:
             raise GossamerError("None of the seeds can be crawled: correct them, one domain or URL per line.")
-        yield frontier, lock
+        yield OpenCrawl(frontier, lock, stats)
 
 
 def _resume(frontier: Frontier, settings: Settings) -> None:
@@ -142,21 +149,20 @@ def _put_in_order(folder: Path, audience: Audience) -> None:
         audience.say(line)
 
 
-async def _supervise(
-    frontier: Frontier, folder: Path, settings: Settings, workers: int, lock: int, audience: Audience
-) -> Ended:
+async def _supervise(opened: OpenCrawl, folder: Path, settings: Settings, workers: int, audience: Audience) -> Ended:
     started_at = time.time()
 
     def show(progress: Progress) -> None:
-        note_holder(lock, started_at=started_at, troubles=progress.troubles)
+        note_holder(opened.lock, started_at=started_at, troubles=progress.troubles)
         audience.show(progress)
 
     attended = has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
     supervisor = Supervisor(
-        frontier=frontier,
+        frontier=opened.frontier,
+        stats=opened.stats,
         command=[sys.executable, "-P", "-m", "gossamer.crawl.worker_process", str(folder)],
         workers=workers,
-        lock=lock,
+        lock=opened.lock,
         output=folder / LOG_FILE,
         silence_s=settings.supervisor.worker_silence_s,
         stop_s=settings.worker.stop_s,

@@ -81,6 +81,7 @@ class Supervisor:
         self,
         *,
         frontier: Frontier,
+        stats: Stats,  # of the frontier, until it is looked at
         command: Sequence[str],  # starts a worker; see `Child.start` for what is added
         workers: int,
         lock: int,
@@ -112,7 +113,7 @@ class Supervisor:
         self._end: End | None = None
         self._detail = ""
         self._stopping = asyncio.Event()
-        self._stats = frontier.stats()
+        self._stats = stats
         self._started_s = time.monotonic()
         self._signalled_s = -ECHO_S
         # Not on the event loop: a worker that was stopped inside a transaction would stop whoever watches it.
