@@ -169,6 +169,7 @@ def test_a_database_that_does_not_answer_is_a_finding_like_others(tmp_path: Path
 
 
 def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end."""
+    """Run the command to its end, as someone who has said where a crawl is: those words are no settings."""
     command = [sys.executable, "-m", "gossamer", "doctor", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60)
+    places = {"GOSSAMER_DATA_DIR": "elsewhere", "GOSSAMER_CONFIG": "elsewhere.toml"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment() | places, timeout=60)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.crawl import PLACES
 from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.environment import environment_for_settings
 from gossamer.cli.report import write_whole
 from gossamer.crawl.folder import SETTINGS_FILE, gather_settings
 from gossamer.errors import GossamerError
@@ -44,7 +43,7 @@ def command(folder: Path, email: str | None, agent_name: str | None, purpose: st
     file = folder / SETTINGS_FILE
     settings = gather_settings(
         file if file.exists() else None,
-        environment={name: value for name, value in os.environ.items() if name not in PLACES},
+        environment=environment_for_settings(),
         flags={"email": email, "agent_name": agent_name},
     )
     if not settings.crawl.email:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gossamer.cli.console import open_console, summary
+from gossamer.cli.environment import environment_for_settings
 from gossamer.crawl.folder import SETTINGS_FILE, gather_settings
 from gossamer.crawl.start import crawl
 from gossamer.errors import GossamerError
@@ -112,7 +112,7 @@ def command(
     file = config if config is not None else data_dir / SETTINGS_FILE
     settings = gather_settings(
         file if config is not None or file.exists() else None,
-        environment={name: value for name, value in os.environ.items() if name not in PLACES},
+        environment=environment_for_settings(),
         flags=_as_settings(flags, others),
     )
     with open_console(data_dir, every_s=settings.supervisor.progress_every_s) as console:
@@ -123,9 +123,6 @@ def command(
     click.echo(summary(data_dir, ended))
     if ended.end is End.KILLED:
         raise click.exceptions.Exit(KILLED)
-
-
-PLACES = ("GOSSAMER_DATA_DIR", "GOSSAMER_CONFIG")  # say where settings are: they are none themselves
 
 
 def _as_settings(flags: dict[str, Any], others: tuple[str, ...]) -> dict[str, Any]:

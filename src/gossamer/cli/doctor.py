@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import os
 from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.environment import environment_for_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.doctor import (
     Finding,
@@ -61,7 +61,7 @@ def command(
     file = folder / SETTINGS_FILE
     settings = gather_settings(
         file if file.is_file() else None,
-        environment={name: value for name, value in os.environ.items() if name != "GOSSAMER_DATA_DIR"},
+        environment=environment_for_settings(),
         flags={name: value for name, value in flags.items() if value is not None},
     )
     findings = list(_examine(folder, settings, lookup))
