@@ -29,7 +29,7 @@ from tests.end_to_end.crawls import environment
 from tests.frontier.postgres_server import new_database
 
 GB = 1_000_000_000
-DISK = Disk(folder=Path("/data"), file_system="ext4", free_bytes=500 * GB, writable=True, sync_s=0.001)
+DISK = Disk(folder=Path("/data"), file_system="ext4", free_bytes=500 * GB, sync_s=0.001)
 SERVER: dict[str, Any] = {
     "place": "crawls on db", "version": 150_004, "standby": False, "connections": 5, "max_connections": 100,
     "round_trip_s": 0.001, "ahead_s": 0.1, "workers": 8,
@@ -66,7 +66,7 @@ def test_open_files(soft: int, hard: int, expected: dict[str, str]) -> None:
         ({"free_bytes": 5 * GB}, True, {"disk space": "poor"}),
         ({"free_bytes": GB}, True, {"disk space": "bad"}),
         ({"sync_s": 0.2}, True, {"sync speed": "poor"}),
-        ({"sync_s": None, "writable": False}, True, {"disk": "bad"}),
+        ({"sync_s": None}, True, {"disk": "bad"}),
     ],
 )
 def test_disks(changes: dict[str, Any], sqlite: bool, expected: dict[str, str]) -> None:

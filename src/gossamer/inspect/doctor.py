@@ -25,7 +25,8 @@ CONNECTIONS_PER_WORKER: Final = 1
 CONNECTIONS_SPARE: Final = 10  # supervisors, operators' commands, what the server keeps for its own administrator
 OLDEST_POSTGRES: Final = 150_000
 MADE_AT: Final = 1_767_225_600.0  # 2026: no clock that is right says less
-GB: Final = 1_000_000_000
+LITTLE_SPACE_BYTES: Final = 10_000_000_000
+FEW_SERVERS: Final = 50  # asked at once: a crawl would crawl
 
 
 class Grade(StrEnum):
@@ -47,6 +48,17 @@ class Finding:
     command: str = ""  # exactly what to type
 
 
+def _finding(topic: str, found: str, grade: Grade, *, advice: str, command: str) -> Finding:
+    """Return a finding; what to do and to type is only said where it is not good."""
+    if grade is Grade.GOOD:
+        return Finding(topic=topic, grade=grade, found=found)
+    return Finding(topic=topic, grade=grade, found=found, advice=advice, command=command)
+
+
+def _poor_if(is_poor: bool) -> Grade:
+    return Grade.POOR if is_poor else Grade.GOOD
+
+
 def judge_open_files(soft: int, hard: int, *, in_flight: int) -> Finding:
     """Judge the limit of open files: a worker raises the soft one to the hard one by itself."""
     possible = in_flight_limit(in_flight, hard) if hard > 0 else in_flight
@@ -55,7 +67,7 @@ def judge_open_files(soft: int, hard: int, *, in_flight: int) -> Finding:
         return Finding(topic="open files", grade=Grade.GOOD, found=found)
     return Finding(
         topic="open files",
-        grade=Grade.BAD if possible < 50 else Grade.POOR,
+        grade=Grade.BAD if possible < FEW_SERVERS else Grade.POOR,
         found=f"{found}: a worker could ask {possible:,} servers at once, not {in_flight:,}",
         advice="allow more before the crawl starts (in a service: LimitNOFILE=65536)",
         command="ulimit -Hn 65536",
@@ -74,31 +86,28 @@ def judge_disk(disk: Disk, *, min_free_bytes: int, sqlite: bool) -> Iterator[Fin
             command=f"sudo chown $USER {disk.folder}",
         )
         return
-    network = disk.file_system in NETWORK_FILE_SYSTEMS
-    yield Finding(
-        topic="file system",
-        grade=(Grade.BAD if sqlite else Grade.POOR) if network else Grade.GOOD,
-        found=f"{where}, " + ("a network file system" if network else "local"),
-        advice="keep the crawl on a disk of this machine" if network else "",
-        command="gossamer crawl … --data-dir /a/local/folder" if network else "",
+    is_shared = disk.file_system in NETWORK_FILE_SYSTEMS
+    yield _finding(
+        "file system",
+        f"{where}, " + ("a network file system" if is_shared else "local"),
+        Grade.BAD if is_shared and sqlite else _poor_if(is_shared),
+        advice="keep the crawl on a disk of this machine",
+        command="gossamer crawl … --data-dir /a/local/folder",
     )
     pages = max(0, disk.free_bytes - min_free_bytes) // PAGE_BYTES
-    full = disk.free_bytes <= min_free_bytes
-    poor = disk.free_bytes < 10 * GB
-    yield Finding(
-        topic="disk space",
-        grade=Grade.BAD if full else Grade.POOR if poor else Grade.GOOD,
-        found=f"{size(disk.free_bytes)} free, enough for about {pages:,} pages",
-        advice=f"a crawl pauses below {size(min_free_bytes)}: make room, or use a larger disk" if full or poor else "",
-        command=f"du -xsh {disk.folder}/* | sort -h" if full or poor else "",
+    yield _finding(
+        "disk space",
+        f"{size(disk.free_bytes)} free, enough for about {pages:,} pages",
+        Grade.BAD if disk.free_bytes <= min_free_bytes else _poor_if(disk.free_bytes < LITTLE_SPACE_BYTES),
+        advice=f"a crawl pauses below {size(min_free_bytes)}: make room, or use a larger disk",
+        command=f"du -xsh {disk.folder}/* | sort -h",
     )
-    slow = disk.sync_s > SLOW_SYNC_S
-    yield Finding(
-        topic="sync speed",
-        grade=Grade.POOR if slow else Grade.GOOD,
-        found=f"{disk.sync_s * 1000:.1f} ms to keep 4 KB",
-        advice="every batch waits for this, twice a second: an SSD serves better" if slow else "",
-        command="gossamer crawl … --data-dir /on/an/ssd" if slow else "",
+    yield _finding(
+        "sync speed",
+        f"{disk.sync_s * 1000:.1f} ms to keep 4 KB",
+        _poor_if(disk.sync_s > SLOW_SYNC_S),
+        advice="every batch waits for this, twice a second: an SSD serves better",
+        command="gossamer crawl … --data-dir /on/an/ssd",
     )
 
 
@@ -110,13 +119,10 @@ def judge_memory(memory: Memory | None, *, workers: int) -> Finding:
     limited = f", limited to {size(memory.limit_bytes)}" if memory.limit_bytes else ""
     found = f"{size(memory.available_bytes)} of {size(memory.total_bytes)} free{limited}"
     fitting = max(1, free // WORKER_BYTES)
-    if workers <= fitting:
-        return Finding(topic="memory", grade=Grade.GOOD, found=f"{found}; {workers} workers take about "
-                       f"{size(workers * WORKER_BYTES)}")  # fmt: skip
-    return Finding(
-        topic="memory",
-        grade=Grade.POOR,
-        found=f"{found}; {workers} workers take up to {size(workers * WORKER_BYTES)}",
+    return _finding(
+        "memory",
+        f"{found}; {workers} workers take up to {size(workers * WORKER_BYTES)}",
+        _poor_if(workers > fitting),
         advice="start fewer workers",
         command=f"gossamer crawl … --workers {fitting}",
     )
@@ -155,13 +161,12 @@ def judge_names(names: Names, nameserver: str | None) -> Finding:
             advice="see that the network is up, or name a server that answers",
             command="gossamer crawl … --nameserver 9.9.9.9",
         )
-    slow = names.took_s > SLOW_LOOKUP_S
-    return Finding(
-        topic="DNS",
-        grade=Grade.POOR if slow else Grade.GOOD,
-        found=f"{whom} answered in {names.took_s * 1000:.0f} ms",
-        advice="run a caching name server on this machine" if slow else "",
-        command="sudo apt install unbound && gossamer crawl … --nameserver 127.0.0.1" if slow else "",
+    return _finding(
+        "DNS",
+        f"{whom} answered in {names.took_s * 1000:.0f} ms",
+        _poor_if(names.took_s > SLOW_LOOKUP_S),
+        advice="run a caching name server on this machine",
+        command="sudo apt install unbound && gossamer crawl … --nameserver 127.0.0.1",
     )
 
 
@@ -187,23 +192,22 @@ SIZES: Final[Mapping[str, tuple[int, str]]] = {
 def judge_switches(settings: Mapping[str, str]) -> Iterator[Finding]:
     """Judge the settings of PostgreSQL on which safety rests, and the sizes on which speed does."""
     for name, wanted in SWITCHES.items():
-        right = settings.get(name) == wanted.value
-        yield Finding(
-            topic=name,
-            grade=Grade.GOOD if right else wanted.grade,
-            found=settings.get(name, "not told"),
-            advice="" if right else wanted.why,
-            command="" if right else f'psql -c "ALTER SYSTEM SET {name} = {wanted.value}" -c "SELECT pg_reload_conf()"',
+        yield _finding(
+            name,
+            settings.get(name, "not told"),
+            Grade.GOOD if settings.get(name) == wanted.value else wanted.grade,
+            advice=wanted.why,
+            command=f'psql -c "ALTER SYSTEM SET {name} = {wanted.value}" -c "SELECT pg_reload_conf()"',
         )
     for name, (least, why) in SIZES.items():
-        right = int(settings.get(name, "0")) >= least
+        there = int(settings.get(name, "0"))
         after = "; then restart the server" if name == "shared_buffers" else ""
-        yield Finding(
-            topic=name,
-            grade=Grade.GOOD if right else Grade.POOR,
-            found=size(int(settings.get(name, "0"))),
-            advice="" if right else f"{why}: at least {size(least)}{after}",
-            command="" if right else f"psql -c \"ALTER SYSTEM SET {name} = '{least >> 20}MB'\"",
+        yield _finding(
+            name,
+            size(there),
+            _poor_if(there < least),
+            advice=f"{why}: at least {size(least)}{after}",
+            command=f"psql -c \"ALTER SYSTEM SET {name} = '{least >> 20}MB'\"",
         )
 
 
@@ -230,40 +234,33 @@ def judge_server(
     workers: int,
 ) -> Iterator[Finding]:
     """Judge a PostgreSQL server beside its settings."""
-    advice = command = ""
-    if standby:
-        advice, command = "a crawl has to write: name the primary", "gossamer crawl … --frontier postgresql://primary/…"
-    elif version < OLDEST_POSTGRES:
-        advice, command = "version 15 is the oldest that is tested", "sudo apt install postgresql-15"
-    yield Finding(
-        topic="PostgreSQL",
-        grade=Grade.BAD if advice else Grade.GOOD,
-        found=f"{place}, version {version // 10_000}.{version % 10_000}" + (", a standby" if standby else ""),
-        advice=advice,
-        command=command,
+    is_old = version < OLDEST_POSTGRES
+    yield _finding(
+        "PostgreSQL",
+        f"{place}, version {version // 10_000}.{version % 10_000}" + (", a standby" if standby else ""),
+        Grade.BAD if standby or is_old else Grade.GOOD,
+        advice="a crawl has to write: name the primary" if standby else "version 15 is the oldest that is tested",
+        command="gossamer crawl … --frontier postgresql://primary/…" if standby else "sudo apt install postgresql-15",
     )
     needed = workers * CONNECTIONS_PER_WORKER + CONNECTIONS_SPARE
-    room = max_connections - connections
-    yield Finding(
-        topic="connections",
-        grade=Grade.GOOD if room >= needed else Grade.BAD,
-        found=f"{connections} of {max_connections} in use; {workers} workers here need about {needed}",
-        advice="" if room >= needed else "allow more, then restart the server",
-        command="" if room >= needed else f'psql -c "ALTER SYSTEM SET max_connections = {connections + 2 * needed}"',
+    yield _finding(
+        "connections",
+        f"{connections} of {max_connections} in use; {workers} workers here need about {needed}",
+        Grade.GOOD if max_connections - connections >= needed else Grade.BAD,
+        advice="allow more, then restart the server",
+        command=f'psql -c "ALTER SYSTEM SET max_connections = {connections + 2 * needed}"',
     )
-    slow = round_trip_s > SLOW_ROUND_TRIP_S
-    yield Finding(
-        topic="round trip",
-        grade=Grade.POOR if slow else Grade.GOOD,
-        found=f"{round_trip_s * 1000:.1f} ms",
-        advice="a batch takes about ten of them: have the database nearer to the workers" if slow else "",
-        command=f"ping -c 5 {place.rpartition(' on ')[2]}" if slow else "",
+    yield _finding(
+        "round trip",
+        f"{round_trip_s * 1000:.1f} ms",
+        _poor_if(round_trip_s > SLOW_ROUND_TRIP_S),
+        advice="a batch takes about ten of them: have the database nearer to the workers",
+        command=f"ping -c 5 {place.rpartition(' on ')[2]}",
     )
-    apart = abs(ahead_s) > CLOCK_GAP_S
-    yield Finding(
-        topic="clocks",
-        grade=Grade.POOR if apart else Grade.GOOD,
-        found=f"the server's is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} ours",
-        advice="waits are safe all the same; dates in the output will not match" if apart else "",
-        command="sudo timedatectl set-ntp true" if apart else "",
+    yield _finding(
+        "clocks",
+        f"the server's is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} ours",
+        _poor_if(abs(ahead_s) > CLOCK_GAP_S),
+        advice="waits are safe all the same; dates in the output will not match",
+        command="sudo timedatectl set-ntp true",
     )

@@ -31,8 +31,7 @@ class Disk:
     folder: Path  # the nearest one that exists
     file_system: str  # "" where the system does not tell
     free_bytes: int
-    writable: bool
-    sync_s: float | None  # to keep four kilobytes, in the middle; None if it is not writable
+    sync_s: float | None  # to keep four kilobytes, in the middle; None if nothing can be written there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,6 @@ def disk(folder: Path) -> Disk:
         folder=existing,
         file_system=file_system(existing.resolve()),
         free_bytes=free_space(existing),
-        writable=os.access(existing, os.W_OK),
         sync_s=_sync_s(existing),
     )
 
