@@ -567,7 +567,7 @@ async def test_closing_is_prompt_and_leaves_no_process() -> None:
         await until(lambda: pages._in_pipe)
         pid = pages.pid
         began_s = time.monotonic()
-    assert time.monotonic() - began_s < 1
+    assert time.monotonic() - began_s < 10  # each page would take longer than that
     assert pid is not None
     assert not is_alive(pid)
     for result in await asyncio.gather(*reads, return_exceptions=True):

@@ -35,7 +35,7 @@ def test_it_prints_commands_that_work_until_it_is_told_to_end(end: signal.Signal
     page = subprocess.run([*curl[1].split(), "-sS"], capture_output=True, check=True).stdout
     assert page.rstrip().endswith(b"</html>")
     running.send_signal(end)
-    rest, _ = running.communicate(timeout=10)
+    rest, _ = running.communicate(timeout=60)
     assert running.returncode == 0
     assert "1 requests answered." in rest
     assert not seeds_file.parent.exists()
@@ -58,5 +58,5 @@ def test_files_go_where_they_are_wanted(tmp_path: Path) -> None:
     while "Ctrl-C ends it." not in running.stdout.readline():
         pass
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=10)
+    running.communicate(timeout=60)
     assert {path.name for path in folder.iterdir()} == {"seeds.txt", "access.log", "dns.log"}
