@@ -47,9 +47,9 @@ ENGINE_BUGS: Final = {
     ),
     "completion is not atomic": Bug(
         file="frontier/sqlite/engine.py",
-        right="            new = add_links(tx, admitted)\n            lost",
+        right="            new = add_links(tx, admitted)\n            late",
         wrong='            new = add_links(tx, admitted)\n            tx.save()\n            self._execute("COMMIT")\n'
-        '            self._execute("BEGIN IMMEDIATE")\n            lost',
+        '            self._execute("BEGIN IMMEDIATE")\n            late',
         tests=f"{SUITE}/test_crashes.py",
         only="sqlite",
     ),
@@ -200,15 +200,15 @@ CRAWL_BUGS: Final = {
         file="worker/desk.py", right="        self._bench.clear()\n", wrong="", seeds=60, fault="lease"
     ),
     "rules are not written down before the page": Bug(
-        file="worker/worker.py",
-        right="            await committed  # the rules",
-        wrong="            # the rules",
+        file="worker/permissions.py",
+        right="        await committed  # the rules",
+        wrong="        # the rules",
         seeds=20,
     ),
     "a redirect is followed without asking robots.txt": Bug(
         file="worker/worker.py",
-        right="if self._is_excluded(turn, url) or not await self._is_allowed(turn, url):",
-        wrong="if self._is_excluded(turn, url) or (not _ and not await self._is_allowed(turn, url)):",
+        right="or not await self._permissions.is_allowed(turn, url):",
+        wrong="or (not _ and not await self._permissions.is_allowed(turn, url)):",
         seeds=100,
     ),
     "Retry-After is not heard": Bug(
@@ -218,7 +218,7 @@ CRAWL_BUGS: Final = {
         seeds=50,
     ),
     "Crawl-delay is not heeded": Bug(
-        file="worker/worker.py",
+        file="worker/permissions.py",
         right="        site.own_delay_s = max(site.own_delay_s, asked_delay_s(site.hosts.values()))\n",
         wrong="",
         seeds=50,
@@ -304,7 +304,7 @@ CRAWL_BUGS: Final = {
         seeds=100,
     ),
     "an excluded site is asked": Bug(
-        file="worker/worker.py",
+        file="worker/permissions.py",
         right="        if turn.site.site in self._desk.excluded_sites:\n",
         wrong="        if False:\n",
         tests="tests/end_to_end/test_exclusions.py",

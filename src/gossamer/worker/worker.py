@@ -7,36 +7,18 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from gossamer import metrics
-from gossamer.politeness.answers import (
-    Kept,
-    Moved,
-    Refused,
-    TryLater,
-    retry_after_of,
-)
-from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of, rules_of
+from gossamer.politeness.answers import Kept, Moved, Refused, TryLater
 from gossamer.politeness.keeping import is_foreign
 from gossamer.politeness.outage import OutageGuard
 from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
 from gossamer.politeness.sitemaps import submission_of
-from gossamer.records import (
-    Barred,
-    Done,
-    Fetched,
-    GivenUp,
-    Kind,
-    Link,
-    ParseFailed,
-    QueuedUrl,
-    Reason,
-    RequestKind,
-)
-from gossamer.urls import host_of, identify, normalise
+from gossamer.records import Done, Fetched, GivenUp, Kind, ParseFailed, Reason, RequestKind
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
 from gossamer.worker.choosing import Chooser
 from gossamer.worker.hooks import Hooks
-from gossamer.worker.leaving_out import is_ours, left_out_for, was_left_out, with_robots_signals
+from gossamer.worker.leaving_out import left_out_for, with_robots_signals
+from gossamer.worker.permissions import Permissions
+from gossamer.worker.redirects import Redirects
 from gossamer.worker.rounds import Rounds
 from gossamer.worker.rows import link_rows, page_row
 from gossamer.worker.settling import Settler
@@ -48,17 +30,14 @@ if TYPE_CHECKING:
     from gossamer.fetch import Fetcher
     from gossamer.frontier.clock import Clock
     from gossamer.page_process.process import PageProcess
-    from gossamer.records import ParsedPage
+    from gossamer.records import ParsedPage, QueuedUrl
     from gossamer.store.store import Store
-    from gossamer.urls import Url
     from gossamer.workbench import SiteInHand, Workbench
     from gossamer.worker.desk import Desk
     from gossamer.worker.figures import Figures
     from gossamer.worker.manners import Manners
 
 log = logging.getLogger(__name__)
-
-MAX_CHAIN = 10  # redirects behind each other, in however many turns
 
 
 class Worker:
@@ -87,7 +66,6 @@ class Worker:
         self._manners = manners
         self._hooks = hooks or Hooks()
         self._clock = clock
-        self._wall_clock = wall_clock
         self._outage = OutageGuard(manners.outage)
         self._asker = Asker(
             fetcher=fetcher,
@@ -116,6 +94,17 @@ class Worker:
             store=store,
             figures=figures,
             chooser=self._chooser,
+        )
+        self._permissions = Permissions(
+            manners=manners,
+            desk=desk,
+            asker=self._asker,
+            settler=self._settler,
+            sitemaps=self._sitemaps,
+            wall_clock=wall_clock,
+        )
+        self._redirects = Redirects(
+            manners=manners, desk=desk, settler=self._settler, chooser=self._chooser, hooks=self._hooks
         )
         self._rounds = Rounds(
             desk=desk,
@@ -158,7 +147,7 @@ class Worker:
         turn = Turn(site)
         url = turn.queued = site.urls.popleft()
         try:
-            await self._heed_operator(site)
+            await self._permissions.heed_operator(site)
             await self._get_page(turn, url)
         except Exception:
             log.exception("A bug of ours, at %s", url.url)
@@ -170,13 +159,13 @@ class Worker:
         """Fetch a page or a sitemap, behind its robots.txt and its redirects, and settle every URL on the way."""
         url = url._replace(url=submission_of(url.url).url)
         for _ in range(MAX_HOPS + 1):
-            if self._is_excluded(turn, url) or not await self._is_allowed(turn, url):
+            if self._permissions.is_excluded(turn, url) or not await self._permissions.is_allowed(turn, url):
                 return None
             url = self._sitemaps.recognise(turn, url)
             kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE
             await self._asker.pause(turn)
             async with self._room:
-                if self._is_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
+                if self._permissions.is_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
                     return None
                 answer = await self._asker.ask(turn, url.url, kind, tries=url.tries)
                 verdict = self._settler.judge(turn, url, answer)
@@ -189,60 +178,11 @@ class Worker:
                 return self._settler.give_up_or_retry(turn, url, answer, verdict)
             if not target:
                 return None
-            following = await self._follow(turn, url, target)
+            following = await self._redirects.follow(turn, url, target)
             if following is None:
                 return None
             url = following
         return None  # a long chain: its next page is queued and gets a turn of its own
-
-    def _is_excluded(self, turn: Turn, url: QueuedUrl) -> bool:
-        """Tell whether the operator wants a URL left alone; settle it, unless its whole site is to be."""
-        if turn.site.site in self._desk.excluded_sites:
-            turn.site.urls.clear()  # they stay queued, for the day the site is readmitted
-            return True
-        if self._desk.exclusions.find(url.url, url.host):
-            self._settler.settle(turn, url, Barred(reason=Reason.EXCLUDED))
-            return True
-        return False
-
-    async def _is_allowed(self, turn: Turn, url: QueuedUrl) -> bool:
-        """Ask the host's robots.txt, fetching it first if what we know of it is stale; settle what it forbids."""
-        site = turn.site
-        state = site.hosts.get(url.host)
-        if not is_fresh(state, self._wall_clock()):
-            answer = await self._asker.ask_robots(turn, url)
-            read = judge_robots(
-                answer,
-                host=url.host,
-                previous=state,
-                agent=self._manners.agent,
-                now_at=self._wall_clock(),
-                settings=self._manners.robots,
-            )
-            if read.unreachable:
-                verdict = self._settler.judge(turn, url, answer)
-                self._settler.give_up_or_retry(turn, url, answer, verdict)
-                return False
-            is_alias = host_of(answer.url) != url.host
-            sitemaps = await self._sitemaps.find(turn, url, read.state, previous=state, is_alias=is_alias)
-            state = site.hosts[url.host] = read.state
-            if rules_of(state).delay_clamped:
-                metrics.CLAMPED_DELAYS_TOTAL.inc()
-            self._heed_delay(site)
-            self._desk.ledger.note_links(sitemaps)
-            committed = self._desk.ledger.note_host(site.site, site.epoch, state, own_delay_s=site.own_delay_s)
-            if site.own_delay_s > self._manners.pace.delay_s:
-                self._desk.ledger.full.set()  # a crash should not forget it
-            if read.blocked:
-                turn.retry_after_s = retry_after_of(answer, self._wall_clock())
-                site.take_urls_of(url.host)  # they stay queued until the block ends
-                return False
-            await committed  # the rules are kept before the page that they allow is asked for
-        assert state is not None
-        if reason := refusal_of(state, url.url):
-            self._settler.settle(turn, url, GivenUp(reason=reason))
-            return False
-        return True
 
     async def _keep(self, turn: Turn, url: QueuedUrl, answer: Fetched) -> str:
         """Parse a page and store it; return where it sends us if it is but a redirect in disguise."""
@@ -279,41 +219,6 @@ class Worker:
         turn.site.pages += 1
         return self._settler.settle(turn, url, Done(page=True))
 
-    async def _follow(self, turn: Turn, url: QueuedUrl, location: str) -> QueuedUrl | None:
-        """Settle a redirect; return its target if it is this turn's to fetch. It is queued in any case."""
-        target = normalise(location, url.url)
-        if not isinstance(target, str):
-            self._settler.settle(turn, url, GivenUp(reason=Reason.BAD_REDIRECT))
-            return None
-        if url.hops >= MAX_CHAIN:
-            self._settler.settle(turn, url, GivenUp(reason=Reason.TOO_MANY_REDIRECTS))
-            return None
-        seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
-        if not seeded and not self._hooks.accepts(target):
-            self._settler.settle(turn, url, GivenUp(reason=Reason.OUT_OF_SCOPE))
-            return None
-        named = identify(target)
-        if not seeded and self._chooser.is_trap(named):
-            self._settler.settle(turn, url, GivenUp(reason=Reason.TRAP))
-            return None
-        self._settler.settle(turn, url, Done(page=False))
-        if not seeded and url.kind != Kind.SITEMAP and not self._manners.include.admits(named):
-            return None
-        hops = url.hops + 1
-        self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, url.url_hash, url.kind)])
-        ours = is_ours(turn, url, named, self._manners.scope.scope)
-        state = turn.site.hosts.get(named.host)
-        if not ours or (state and state.blocked_s) or not await self._is_new(turn, named):
-            return None
-        return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, url.kind)
-
-    async def _is_new(self, turn: Turn, named: Url) -> bool:
-        """Tell whether a redirect's target is this turn's: not known yet, or left out for what now leads to it."""
-        if not await self._desk.known(named.site, named.url_hash):
-            return True
-        turn.closes_circle = self._manners.keeping.canonical and await was_left_out(named, desk=self._desk)
-        return turn.closes_circle
-
     def _end(self, turn: Turn) -> None:
         """Let the next turn of the site wait as long as anyone asks for; give it back if nothing is left in hand."""
         site = turn.site
@@ -333,18 +238,3 @@ class Worker:
                 self._desk.ledger.full.set()
         if not self._bench.finish(site, due_s):
             self._desk.give_back(site, due_s)
-
-    # ------------------------------------------------------------------ what it takes
-
-    async def _heed_operator(self, site: SiteInHand) -> None:
-        """Give a site the delay that the operator wants for it; the frontier knows it before the site is asked."""
-        wanted_s = self._manners.site_delays_s.get(site.site, 0.0)
-        if wanted_s > site.own_delay_s:
-            site.own_delay_s = wanted_s
-            self._heed_delay(site)
-            await self._desk.ledger.note_delay(site.site, site.epoch, wanted_s)
-
-    def _heed_delay(self, site: SiteInHand) -> None:
-        """Keep the longest delay that any host of the site asks for."""
-        site.own_delay_s = max(site.own_delay_s, asked_delay_s(site.hosts.values()))
-        site.delay_s = max(self._manners.pace.delay_s, site.own_delay_s)
