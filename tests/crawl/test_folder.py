@@ -40,7 +40,8 @@ def test_paths_do_not_depend_on_where_the_next_start_is_typed(tmp_path: Path, mo
 
 def test_a_start_that_was_cut_off_early_can_be_repeated(tmp_path: Path) -> None:
     folders.make_folder(tmp_path / "data")
-    (tmp_path / "data" / "lock").touch()
+    for name in ("lock", "home", "crawl.toml.4711.tmp"):
+        (tmp_path / "data" / name).touch()
     folders.make_folder(tmp_path / "data")
     assert not folders.holds_crawl(tmp_path / "data")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import read_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.running import is_under_way
+from gossamer.store.files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,10 +75,8 @@ def _what_matters(settings: Settings) -> list[tuple[str, str]]:
 
 def write_whole(file: Path, text: str) -> None:
     """Write a file so that whoever looks finds the old one or the new one, whole."""
-    new = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     try:
-        new.write_text(text, encoding="utf-8", errors="replace")
-        new.replace(file)
+        with replacing(file) as new:
+            new.write(text.encode("utf-8", "replace"))
     except OSError as error:
-        new.unlink(missing_ok=True)
         raise GossamerError(f"{file} cannot be written ({error.strerror}): name another file.") from None

@@ -11,11 +11,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gossamer.crawl.compose import read_exclusions
-from gossamer.crawl.rejudging import admit_barred
+from gossamer.crawl.rejudging import NOBODYS, admit_barred
 from gossamer.crawl.rules import judge_of
 from gossamer.errors import GossamerError
 from gossamer.politeness.scope import Exclusions, read_entry
 from gossamer.records import Batch, GivenUp, Reason, Visit
+from gossamer.store.files import replacing
 from gossamer.store.reading import sources
 from gossamer.store.schemas import PAGES
 from gossamer.urls import Refusal, host_of, site_of, site_of_name
@@ -31,7 +32,6 @@ APPLIED_FILE: Final = "excluded-sites.txt"
 PURGE_URLS: Final = 1_000  # given up per transaction: workers want to get through
 
 _COLUMNS: Final = ["url", "warc_file", "warc_offset", "warc_length"]
-_NOBODYS: Final = -1  # an epoch that no claim has: what is reported under it settles URLs and changes no schedule
 
 
 def apply_exclusions(frontier: Frontier, folder: Path, exclusions: Exclusions) -> None:
@@ -42,9 +42,8 @@ def apply_exclusions(frontier: Frontier, folder: Path, exclusions: Exclusions) -
     if before - now:
         frontier.readmit(before - now)
     if before != now:
-        new = applied.with_suffix(".tmp")
-        new.write_text("".join(f"{site}\n" for site in sorted(now)), encoding="utf-8")
-        new.replace(applied)
+        with replacing(applied) as file:
+            file.writelines(f"{site}\n".encode() for site in sorted(now))
     if now:
         frontier.exclude(now)
 
@@ -95,7 +94,7 @@ def give_up_queued(frontier: Frontier, entries: Sequence[str]) -> int:
         hashes = (url_hash for url, url_hash in frontier.queued(site) if exclusions.find(url, host_of(url)) is not None)
         while some := list(islice(hashes, PURGE_URLS)):
             outcomes = [(url_hash, GivenUp(reason=Reason.EXCLUDED)) for url_hash in some]
-            frontier.complete(Batch(visits=[Visit(site=site, epoch=_NOBODYS, outcomes=outcomes)]))
+            frontier.complete(Batch(visits=[Visit(site=site, epoch=NOBODYS, outcomes=outcomes)]))
             given_up += len(some)
     return given_up
 

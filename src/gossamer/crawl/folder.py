@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,6 +12,8 @@ from gossamer.crawl.log import LOG_FILE
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.delays import DELAYS_FILE, read_delays
+from gossamer.store.files import replacing
+from gossamer.store.names import TEMPORARY_SUFFIX
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def make_folder(folder: Path) -> None:
     """Make the folder of a new crawl; refuse one that holds anything else."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        strangers = {path.name for path in folder.iterdir()} - _BEFORE_A_CRAWL
+        strangers = {path.name for path in folder.iterdir() if path.suffix != TEMPORARY_SUFFIX} - _BEFORE_A_CRAWL
         if strangers and not holds_crawl(folder):
             raise GossamerError(f"{folder} holds files but no crawl: name a new or an empty folder with --data-dir.")
         (folder / LOG_FILE).parent.mkdir(exist_ok=True)
@@ -59,14 +60,10 @@ def gather_settings(
 
 
 def write_settings(folder: Path, settings: Settings) -> None:
-    """Write the settings that the crawl runs with; whoever reads finds the old file or the new one, whole."""
+    """Write the settings that the crawl runs with."""
     text = as_toml({name: getattr(settings, name) for name in SECTIONS})
-    new = folder / f"{SETTINGS_FILE}.tmp"
-    with new.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(folder / SETTINGS_FILE)
+    with replacing(folder / SETTINGS_FILE) as file:
+        file.write(text.encode())
     _note_delay(folder, settings.pace.delay_s)
 
 

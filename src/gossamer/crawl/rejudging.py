@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CHUNK_URLS: Final = 1_000  # per transaction
-_NOBODYS: Final = -1  # an epoch that no claim has: what is reported under it changes no schedule
+NOBODYS: Final = -1  # an epoch that no claim has: what is reported under it settles URLs and changes no schedule
 
 
 def rejudge(
@@ -95,7 +95,7 @@ def bar_queued(frontier: Frontier, judge: Judge) -> int:
             if reason is not None:
                 outcomes.setdefault(link.site, []).append((link.url_hash, Barred(reason=reason)))
         if outcomes:
-            visits = [Visit(site=site, epoch=_NOBODYS, outcomes=those) for site, those in outcomes.items()]
+            visits = [Visit(site=site, epoch=NOBODYS, outcomes=those) for site, those in outcomes.items()]
             frontier.complete(Batch(visits=visits))
             barred += sum(map(len, outcomes.values()))
     return barred

@@ -6,7 +6,6 @@ Kept in the crawl's folder: they say under which rules the links of the pages th
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.politeness.scope import Exclusions, barred_by
 from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Scope
+from gossamer.store.files import replacing
 from gossamer.urls import site_of_name
 
 if TYPE_CHECKING:
@@ -126,12 +126,9 @@ def read_judged(folder: Path, frontier: Frontier) -> Judged | None:
 
 def write_judged(folder: Path, judged: Judged) -> None:
     """Keep this for the next start."""
-    new = folder / f"{RULES_FILE}.tmp"
-    with new.open("w", encoding="utf-8") as file:
-        json.dump({**asdict(judged), "reread": sorted(judged.reread)}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(folder / RULES_FILE)
+    text = json.dumps({**asdict(judged), "reread": sorted(judged.reread)})
+    with replacing(folder / RULES_FILE) as file:
+        file.write(text.encode())
 
 
 def _rules(said: dict[str, Any]) -> Rules:
