@@ -170,18 +170,40 @@ def test_no_memory_means_that_every_page_is_stored_in_full(tmp_path: Path) -> No
     assert kinds_seen_by_fastwarc(segments(tmp_path)[0]).count("response") == 3
 
 
-def test_the_contents_met_last_are_the_ones_that_are_known() -> None:
-    contents = Contents(3 * 600)
+def numbered(number: int) -> PageRow:
+    """A page with a content of its own."""
     row = page_row(fetched(1), encode_exchange(fetched(1)))._replace(warc_file="x", body_bytes=1)
-    rows = [row._replace(url=f"https://a.test/{number}", content_hash=bytes([number]) * 16) for number in range(4)]
-    for known in rows[:3]:
-        contents.note(known)
-    again = [known._replace(url="https://b.test/") for known in rows]
-    original = contents.find(again[0])  # met again, so the second is now the oldest
-    assert original == Original(rows[0].url, row.fetched_at, row.payload_digest)
-    contents.note(rows[3])
-    assert [contents.find(row) is not None for row in again] == [True, False, True, True]
-    assert len(contents) == 3
-    for _ in range(10):  # noting what is known takes no more memory
-        contents.note(rows[3])
-    assert len(contents) == 3
+    return row._replace(
+        url=f"https://a.test/{number}", content_hash=xxh3_128_digest(b"%d" % number), fetched_at=float(number)
+    )
+
+
+def is_known(contents: Contents, row: PageRow) -> bool:
+    found = contents.find(row._replace(url="https://b.test/"))
+    assert found in (None, Original(row.url, row.fetched_at, row.payload_digest))
+    return found is not None
+
+
+def test_the_contents_met_last_are_the_ones_that_are_known() -> None:
+    contents, often, stored = Contents(100_000), numbered(0), 0
+    for number in range(1, 5_000):
+        contents.note(numbered(number))
+        assert is_known(contents, numbered(number))
+        if not is_known(contents, often):
+            contents.note(often)
+            stored += 1
+    assert stored < 10, "what is met again and again is forgotten only for one that comes to its very place"
+    known = [number for number in range(1, 5_000) if is_known(contents, numbered(number))]
+    assert len(known) > 500, "a record takes some 120 bytes"
+    assert min(known) > 5_000 - 100_000 // 100, "what was not met for longest is forgotten"
+
+
+def test_the_memory_of_contents_is_taken_at_once_and_bounded() -> None:
+    contents = Contents(10_000)
+    before = len(contents._ring), len(contents._places)
+    assert 9_000 < len(contents._ring) + 8 * len(contents._places) <= 10_000
+    for number in range(1_000):
+        contents.note(numbered(number))
+    contents.note(numbered(1_000)._replace(url="https://a.test/" + "x" * 9_999))  # larger than all there is
+    assert (len(contents._ring), len(contents._places)) == before
+    assert is_known(contents, numbered(999))

@@ -6,13 +6,16 @@ met for longest. A duplicate that is not known for one is stored like any other 
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from array import array
+from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from gossamer.records import PageRow
 
-_ENTRY_BYTES: Final = 500  # what an entry takes of memory beside the characters of its URL
+_HEAD: Final = Struct("<16sdHH")  # content hash, when it was fetched, bytes of the URL and of the digest behind them
+_BYTES_PER_PLACE: Final = 32  # a quarter of what a record takes, so that most have a place of their own
+_NOWHERE: Final = -1
 
 
 class Original(NamedTuple):
@@ -24,44 +27,71 @@ class Original(NamedTuple):
 
 
 class Contents:
-    """The contents that were met last, exactly, within so many bytes of memory."""
+    """The contents that were met last, within so many bytes of memory, all taken from the start.
+
+    Records stand one behind the other in a ring, the newest over the oldest. Where one begins, counted in all bytes
+    ever written, is noted at the place that its hash names, over what was noted there before.
+    """
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._originals: OrderedDict[bytes, Original] = OrderedDict()  # by content hash; the one met last is last
-
-    def __len__(self) -> int:
-        return len(self._originals)
+        places = 1 << (max_bytes // _BYTES_PER_PLACE).bit_length() >> 1
+        self._places = array("q", [_NOWHERE]) * places
+        self._size = max_bytes - 8 * places
+        self._ring = bytearray(b"\xff") * self._size
+        self._end = 0
 
     def find(self, row: PageRow) -> Original | None:
         """Return another page that has the content of this one, if such a page is known."""
-        if not _is_comparable(row):
+        if not _is_comparable(row) or (begin := self._begin_of(row.content_hash)) is None:
             return None
-        original = self._originals.get(row.content_hash)
-        if original is None or original.url == row.url:
+        original = self._read(begin)
+        if original.url == row.url:
             return None
-        self._originals.move_to_end(row.content_hash)
+        if begin < self._end - self._size // 2:  # what is met again is not forgotten soon
+            self._write(row.content_hash, original)
         return original
 
     def note(self, row: PageRow) -> None:
         """Know a page from now on: one that was stored, and is no duplicate."""
-        if not _is_comparable(row):
+        if _is_comparable(row):
+            digest = row.payload_digest if row.warc_file else ""
+            self._write(row.content_hash, Original(row.url, row.fetched_at, digest))
+
+    def _place(self, content_hash: bytes) -> int:
+        return int.from_bytes(content_hash[:8], "little") & (len(self._places) - 1)
+
+    def _begin_of(self, content_hash: bytes) -> int | None:
+        """Return where the record of a content begins, if it is still there."""
+        if not self._places:
+            return None
+        begin = self._places[self._place(content_hash)]
+        if begin == _NOWHERE or begin < self._end - self._size:
+            return None
+        at = begin % self._size
+        return begin if self._ring[at : at + len(content_hash)] == content_hash else None
+
+    def _read(self, begin: int) -> Original:
+        at = begin % self._size
+        _, fetched_at, url_bytes, digest_bytes = _HEAD.unpack_from(self._ring, at)
+        url_at = at + _HEAD.size
+        digest_at = url_at + url_bytes
+        url = self._ring[url_at:digest_at].decode()
+        return Original(url, fetched_at, self._ring[digest_at : digest_at + digest_bytes].decode())
+
+    def _write(self, content_hash: bytes, original: Original) -> None:
+        url, digest = original.url.encode(), original.payload_digest.encode()
+        record = _HEAD.pack(content_hash, original.fetched_at, len(url), len(digest)) + url + digest
+        if len(record) > self._size:
             return
-        if replaced := self._originals.pop(row.content_hash, None):
-            self._bytes -= _size(replaced)
-        digest = row.payload_digest if row.warc_file else ""
-        self._originals[row.content_hash] = new = Original(row.url, row.fetched_at, digest)
-        self._bytes += _size(new)
-        while self._bytes > self._max_bytes:
-            _, oldest = self._originals.popitem(last=False)
-            self._bytes -= _size(oldest)
+        at = self._end % self._size
+        if at + len(record) > self._size:  # no record goes around the end
+            self._end += self._size - at
+            at = 0
+        self._ring[at : at + len(record)] = record
+        self._places[self._place(content_hash)] = self._end
+        self._end += len(record)
 
 
 def _is_comparable(row: PageRow) -> bool:
     """Tell whether a page has a content to compare: what is incomplete has none, and what is empty says nothing."""
     return bool(row.body_bytes and row.content_hash and not row.truncated)
-
-
-def _size(original: Original) -> int:
-    return _ENTRY_BYTES + len(original.url)

@@ -46,7 +46,7 @@ class StoreSettings:
         default=300.0, metadata={"help": "Age at which a journal becomes a Parquet part.", "minimum": 1}
     )
     duplicates_memory_bytes: int = field(
-        default=16_000_000,
+        default=8_000_000,
         metadata={
             "help": "Memory of a worker for knowing pages that have the same content; 0: every page is stored in full.",
             "minimum": 0,
