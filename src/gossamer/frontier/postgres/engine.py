@@ -6,10 +6,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from gossamer import metrics
-from gossamer.errors import GossamerError
 from gossamer.frontier import NO_TERMS, FrontierError
 from gossamer.frontier.clock import boot_seconds
+from gossamer.frontier.counting import count_claims, count_links
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
 from gossamer.frontier.postgres.address import Address
 from gossamer.frontier.postgres.auditing import audit, walk_queued, walk_settled
@@ -21,6 +20,7 @@ from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
 from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url
 from gossamer.frontier.postgres.recovering import free_all, reap, recover_the_dead, silent_others
 from gossamer.frontier.postgres.releasing import free_sites, owned_sites
+from gossamer.frontier.postgres.resuming import check_terms, take_over
 from gossamer.frontier.postgres.watch import Watch
 from gossamer.frontier.recent import RecentLinks
 from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, WorkerState
@@ -96,17 +96,7 @@ class PostgresFrontier:
         silent = silent_others(self._database, self._home, self.lease_s, self._clock)
 
         def work(tx: Transaction) -> None:
-            tx.has_written = False  # nor is the clock saved: it may have to be set first
-            tx.run("lock_crawl")
-            tx.run("declare_home_gone", home=self._home)
-            for worker, beats in silent:
-                tx.run("end_silent", shard=worker_shard(worker), worker=worker, beats=beats)
-            if tx.run("live_workers"):
-                _check_terms(terms, json.loads(tx.run("terms")[0].terms))
-            else:
-                (saved,) = tx.run("saved_clock")
-                tx.run("restart_clock", offset_ms=saved.clock_ms - tx.reading.server_ms)
-            tx.run("keep_terms", terms=json.dumps(dict(terms)))
+            take_over(tx, self._home, silent, terms)
             limits = {"page_limit": page_limit, "site_limit": site_limit}
             tx.run("resume", delay_ms=math.ceil(delay_s * 1000), scope=scope, **limits)
 
@@ -181,7 +171,7 @@ class PostgresFrontier:
     def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:
         def work(tx: Transaction) -> int:
             if terms:
-                _check_terms(terms, json.loads(tx.run("terms")[0].terms))
+                check_terms(tx, terms)
             worker: int
             ((worker,),) = tx.run("next_worker")
             tx.run("join", shard=worker_shard(worker), worker=worker, home=self._home, label=label)
@@ -219,7 +209,7 @@ class PostgresFrontier:
             admitted, added = self._forgetting(lambda: self._database.run("add", lambda tx: _add(tx, part)))  # noqa: B023
             new += added
             self._recent.remember(admitted)
-        self._count_links(len(links), new)
+        count_links(len(links), new)
         return new
 
     def claim(self, sites: int) -> Claimed | Gone:
@@ -233,8 +223,7 @@ class PostgresFrontier:
             if not more.untidy:
                 break
             self._database.run("tidy", lambda tx: tidy(tx, more.untidy))  # noqa: B023 - run at once
-        metrics.FRONTIER_CLAIMED_SITES_TOTAL.inc(len(taken.claims))
-        metrics.FRONTIER_CLAIMED_URLS_TOTAL.inc(sum(len(claim.urls) for claim in taken.claims))
+        count_claims(taken.claims)
         return Claimed(claims=tuple(taken.claims), wait_s=0.0 if taken.claims else taken.wait_s)
 
     def complete(self, batch: Batch) -> Completion:
@@ -248,7 +237,7 @@ class PostgresFrontier:
             self._database.make_stage()
         admitted, new, lost = self._forgetting(lambda: self._database.run("complete", work))
         self._recent.remember(admitted)
-        self._count_links(len(batch.links), new)
+        count_links(len(batch.links), new)
         return Completion(new_links=new, lost=lost)
 
     def _forgetting(self, work: Callable[[], T]) -> T:
@@ -257,11 +246,6 @@ class PostgresFrontier:
         except FrontierError:
             self._recent.clear()
             raise
-
-    @staticmethod
-    def _count_links(offered: int, new: int) -> None:
-        metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
-        metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(offered - new)
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         def work(tx: Transaction) -> dict[str, int]:
@@ -309,15 +293,6 @@ class PostgresFrontier:
 
     def audit(self) -> list[str]:
         return audit(self._database)
-
-
-def _check_terms(ours: Mapping[str, str], theirs: Mapping[str, str]) -> None:
-    for name in sorted(ours.keys() | theirs.keys()):
-        if ours.get(name) != theirs.get(name):
-            raise GossamerError(
-                f"The crawl runs on other machines with {name} = {theirs.get(name, 'unknown')}, here it would be "
-                f"{ours.get(name, 'unknown')}: give all machines the same, or stop it there first."
-            )
 
 
 def _add(tx: Transaction, links: Sequence[Link]) -> tuple[list[Link], int]:

@@ -6,40 +6,27 @@ import json
 import math
 import sqlite3
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
 
-from gossamer import metrics
 from gossamer.frontier import NO_TERMS, FrontierError
 from gossamer.frontier.clock import boot_seconds
+from gossamer.frontier.counting import count_claims, count_links
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite.adding import add_links, within_scope
 from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
 from gossamer.frontier.sqlite.barring import unbar, wake_spent, walk_all_queued, walk_barred
-from gossamer.frontier.sqlite.claiming import claim_due, host_state, until_claimable, until_ready
+from gossamer.frontier.sqlite.claiming import claim_due, until_claimable
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
 from gossamer.frontier.sqlite.database import SQL, Database, Transaction
-from gossamer.records import (
-    GONE,
-    Claimed,
-    Completion,
-    CrawlState,
-    Orders,
-    Reason,
-    Scope,
-    SiteState,
-    Stats,
-    UrlState,
-    UrlStatus,
-    WorkerState,
-)
+from gossamer.frontier.sqlite.reading import crawl_stats, find_hosts, find_site, find_url
+from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, WorkerState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from gossamer.frontier.clock import Clock
-    from gossamer.records import Batch, Gone, HostState, Link
+    from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState
 
 ADD_LINKS = 2_000  # per transaction of `add`: about 30 ms, so that heartbeats get through
 FREE_SITES = 2_000  # per transaction of `recover`
@@ -199,8 +186,7 @@ class SqliteFrontier:
                 admitted = within_scope(tx, part)
                 new += add_links(tx, admitted)
             self._recent.remember(admitted)
-        metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
-        metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(len(links) - new)
+        count_links(len(links), new)
         return new
 
     def claim(self, sites: int) -> Claimed | Gone:
@@ -209,8 +195,7 @@ class SqliteFrontier:
                 return GONE
             claims = claim_due(tx, self._worker, sites)
             wait_s = 0.0 if claims else until_claimable(tx)
-        metrics.FRONTIER_CLAIMED_SITES_TOTAL.inc(len(claims))
-        metrics.FRONTIER_CLAIMED_URLS_TOTAL.inc(sum(len(claim.urls) for claim in claims))
+        count_claims(claims)
         return Claimed(claims=tuple(claims), wait_s=wait_s)
 
     def complete(self, batch: Batch) -> Completion:
@@ -220,8 +205,7 @@ class SqliteFrontier:
             new = add_links(tx, admitted)
             late = [visit for visit in batch.visits if not record_visit(tx, self._worker, visit)]
         self._recent.remember(admitted)
-        metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
-        metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(len(batch.links) - new)
+        count_links(len(batch.links), new)
         return Completion(new_links=new, lost=tuple((visit.site, visit.epoch) for visit in late))
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -250,62 +234,19 @@ class SqliteFrontier:
 
     @_translated()
     def known(self, site: str, url_hash: bytes) -> bool:
-        return self._find(site, url_hash) is not None
+        return self._execute(SQL["find_seen"], {"site": site, "url_hash": url_hash}).fetchone() is not None
 
     @_translated()
     def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
-        with self._database.snapshot() as tx:
-            row = self._find(site, url_hash)
-            if row is None:
-                return self._find_barred(site, url_hash)
-            if row["outcome"] is not None:
-                reason = Reason(row["outcome"]) if row["outcome"] else None
-                status = UrlStatus.GIVEN_UP if reason else UrlStatus.DONE
-                return UrlState(status=status, depth=row["depth"], reason=reason)
-            return UrlState(
-                status=UrlStatus.QUEUED,
-                depth=row["depth"],
-                rank=row["rank"],
-                tries=row["tries"],
-                via=row["via"],
-                wait_s=tx.wait_s(row["not_before"]),
-                queued_at=row["added_at"] or None,
-            )
-
-    def _find_barred(self, site: str, url_hash: bytes) -> UrlState | None:
-        row = self._execute(SQL["find_barred"], {"site": site, "url_hash": url_hash}).fetchone()
-        return row and UrlState(status=UrlStatus.GIVEN_UP, depth=row["depth"], reason=Reason(row["reason"]))
-
-    def _find(self, site: str, url_hash: bytes) -> sqlite3.Row | None:
-        key = {"site": site, "url_hash": url_hash}
-        row: sqlite3.Row | None = self._execute(SQL["find_seen"], key).fetchone()
-        return row
+        return find_url(self._database, site, url_hash)
 
     @_translated()
     def find_site(self, site: str) -> SiteState | None:
-        with self._database.snapshot() as tx:
-            row = self._execute(SQL["find_site"], {"site": site}).fetchone()
-            if row is None:
-                return None
-            asleep = row["excluded"] or not row["has_work"]
-            return SiteState(
-                site=row["name"],
-                wait_s=None if asleep else tx.wait_s(row["ready_at"]),
-                owner=row["owner"],
-                epoch=row["epoch"],
-                own_delay_s=row["delay_ms"] / 1000,
-                seeded=bool(row["seeded"]),
-                excluded=bool(row["excluded"]),
-                queued=row["queued"],
-                failures=row["failures"],
-                pages=row["pages"],
-                spent=bool(row["spent"]),
-            )
+        return find_site(self._database, site)
 
     @_translated()
     def find_hosts(self, site: str) -> list[HostState]:
-        with self._database.snapshot() as tx:
-            return [host_state(tx, row) for row in self._execute(SQL["site_hosts"], {"site": site})]
+        return find_hosts(self._database, site)
 
     def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
         with _translated():
@@ -327,23 +268,7 @@ class SqliteFrontier:
 
     @_translated()
     def stats(self) -> Stats:
-        with self._database.snapshot() as tx:
-            given_up = {Reason(row["reason"]): row["urls"] for row in self._execute(SQL["given_up"]) if row["urls"]}
-            (in_hand,) = self._execute(SQL["sites_in_hand"]).fetchone()
-            (spent,) = self._execute(SQL["count_spent"]).fetchone()
-            return Stats(
-                sites=tx.sites,
-                sites_with_work=tx.sites_with_work,
-                sites_in_hand=in_hand,
-                known=tx.known,
-                queued=tx.known - tx.done - tx.given_up,
-                done=tx.done,
-                pages=tx.pages,
-                given_up=MappingProxyType(given_up),
-                pages_left=tx.pages_left,
-                wait_s=until_ready(tx),
-                sites_spent=spent,
-            )
+        return crawl_stats(self._database)
 
     @_translated()
     def drained(self) -> bool:
