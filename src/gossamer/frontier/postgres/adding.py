@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from gossamer.frontier.postgres.transaction import Transaction
     from gossamer.records import Link
 
-    Place = tuple[int, int]  # a site's shard and number, without a name of their own: there may be ten thousand
+    # Plain tuples, since there may be ten thousand of them.
+    Place = tuple[int, int, int]  # a site's shard, number and arrival number
     Coming = tuple[int, int, bytes, int, Link]  # shard, site's number, URL's hash, arrival number
 
 EXCLUSIONS_LOCK = 0x676F7301  # with the crawl's number: shared by those who create sites
@@ -61,7 +62,7 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
     fresh = batch.add_new()
     tx.mine["known"] += len(fresh)
     # Nobody else can see a site of our own making, let alone put it to rest.
-    _wake(tx, {one[:2] for one in fresh} - created)
+    _wake(tx, batch.by_shard({link.site for *_, link in fresh} - created))
     return len(fresh)
 
 
@@ -74,8 +75,9 @@ class _Batch:
     def __init__(self, tx: Transaction, links: Sequence[Link], arrival: int) -> None:
         self._tx = tx
         self._seeds = [link for link in links if link.seeded]
+        self._seeded = {link.site for link in self._seeds}
         self._depths: dict[bytes, int] = {}
-        self._sites: dict[str, tuple[int, int, int]] = {}  # by name: shard, number, arrival number
+        self._sites: dict[str, Place] = {}  # by name
         self._coming: list[Coming] = []
         for seq, link in enumerate(links, start=arrival):
             url_hash = link.url_hash
@@ -102,59 +104,64 @@ class _Batch:
             else:
                 self._nearer.append(self._coming[n])
 
-    def create_sites(self) -> set[Place]:
-        """Create the sites that are new, due at once and with work, as their links follow; return them.
+    def create_sites(self) -> set[str]:
+        """Create the sites that are new, due at once and with work, as their links follow; return their names.
 
         Where a link is known, its site is: only the others are looked for, each once.
         """
         tx = self._tx
         is_first = bytearray(len(self._coming))
-        last: Place | None = None
-        for n, one in compress(enumerate(self._coming), self._is_new):
-            is_first[n] = one[:2] != last
-            last = one[:2]
-        if last is None:
+        last = ""
+        for n, (*_, link) in compress(enumerate(self._coming), self._is_new):
+            is_first[n] = link.site != last
+            last = link.site
+        if not last:
             return set()
         missing = [self._coming[row.n][-1].site for row in tx.run("missing_sites", is_first=bytes(is_first))]
         if not missing:
             return set()
-        places = [self._sites[name] for name in missing]
-        seeded = {link.site for link in self._seeds}
-        tx.run("open_shards", shards=sorted({shard for shard, _, _ in places}))
+        shards, site_ids, arrivals = zip(*[self._sites[name] for name in missing], strict=True)
+        tx.run("open_shards", shards=sorted(set(shards)))
         rows = tx.run(
             "add_sites",
             now_ms=tx.now_ms,
-            shards=array_of_numbers(shard for shard, _, _ in places),
-            sites=array_of_numbers(site_id for _, site_id, _ in places),
+            shards=array_of_numbers(shards),
+            sites=array_of_numbers(site_ids),
             names=array_of_texts(missing),
-            arrivals=array_of_numbers(seq for _, _, seq in places),
-            seeded=array_of_numbers(name in seeded for name in missing),
+            arrivals=array_of_numbers(arrivals),
+            seeded=array_of_numbers(name in self._seeded for name in missing),
         )
         added = {row.site_id for row in rows}
         tx.mine["sites"] += len(added)
         tx.mine["with_work"] += len(added)
-        return {(shard, site_id) for shard, site_id, _ in places if site_id in added}
+        return set(compress(missing, map(added.__contains__, site_ids)))
 
-    def mark_seeds(self, created: set[Place]) -> None:
+    def mark_seeds(self, created: set[str]) -> None:
         """Mark the sites and hosts of seeds, known before or not."""
         if not self._seeds:
             return
-        hosts = sorted({(*self._sites[link.site][:2], link.host) for link in self._seeds})
+        places = sorted({(*self._sites[link.site][:2], link.host) for link in self._seeds})
+        shards, site_ids, hosts = zip(*places, strict=True)
         self._tx.run(
             "mark_seeded_hosts",
-            shards=array_of_numbers(shard for shard, _, _ in hosts),
-            sites=array_of_numbers(site_id for _, site_id, _ in hosts),
-            hosts=array_of_texts(host for _, _, host in hosts),
+            shards=array_of_numbers(shards),
+            sites=array_of_numbers(site_ids),
+            hosts=array_of_texts(hosts),
         )
-        older = by_shard({host[:2] for host in hosts} - created)
+        older = self.by_shard(self._seeded - created)
         self._tx.each("mark_seeded", [{"shard": shard, "sites": sites} for shard, sites in older.items()])
+
+    def by_shard(self, names: set[str]) -> dict[int, list[int]]:
+        """Return the numbers of sites by shard, both ascending."""
+        return by_shard(self._sites[name][:2] for name in names)
 
     def add_new(self) -> list[Coming]:
         """Accept what is new and lower depths; return the new links."""
         new = list(compress(self._coming, self._is_new))
         added = {row.url_hash for row in self._tx.run("add_seen", is_new=bytes(self._is_new))} if new else set()
-        # What somebody else added since we looked may have come from farther away, too.
-        self._lower_depths(sorted(self._nearer + [one for one in new if one[2] not in added]))
+        if len(added) < len(new):  # somebody else added some since we looked, perhaps from farther away
+            self._nearer = [self._coming[row.n] for row in self._tx.run("unseen")]
+        self._lower_depths()
         fresh = [one for one in new if one[2] in added]
         added_at = int(time.time())
         if fresh:
@@ -165,18 +172,17 @@ class _Batch:
             ])  # fmt: skip
         return fresh
 
-    def _lower_depths(self, nearer: Sequence[Coming]) -> None:
+    def _lower_depths(self) -> None:
         values = [
             {"shard": shard, "site_id": site_id, "url_hash": url_hash, "depth": self._depths[url_hash]}
-            for shard, site_id, url_hash, _, _ in nearer
+            for shard, site_id, url_hash, _, _ in sorted(self._nearer)
         ]
         self._tx.each("lower_seen", values)
         self._tx.each("lower_queue", values)
 
 
-def _wake(tx: Transaction, keys: set[Place]) -> None:
+def _wake(tx: Transaction, shards: dict[int, list[int]]) -> None:
     """Make sites with new URLs claimable. The lock comes first, each in a statement of its own: see hold_awake."""
-    shards = by_shard(keys)
     answers = tx.each("hold_awake", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
     rows = [((shard, row.site_id), row) for shard, held in zip(shards, answers, strict=True) for row in held]
     idle = by_shard(key for key, row in rows if row.is_idle)
