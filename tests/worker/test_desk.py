@@ -111,6 +111,18 @@ async def _report_late(folder: Path) -> None:
         await desk.finish()
 
 
+def test_a_worker_that_hears_twice_of_its_death_joins_again_once(tmp_path: Path) -> None:
+    asyncio.run(_hear_twice(tmp_path))
+
+
+async def _hear_twice(folder: Path) -> None:
+    with office(folder, lambda: 1_000.0) as (frontier, _, desk):
+        dead = frontier.join("test")
+        assert await asyncio.gather(desk._join_anew(0), desk._join_anew(0)) == [True, True]
+        await desk.finish()
+        assert frontier.join("next") == dead + 2
+
+
 async def _until(happened: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not happened():  # noqa: ASYNC110 - what is waited for tells nobody

@@ -87,7 +87,8 @@ class Desk:
         self._own_exclusions = exclusions
         self._exclusions_version = 0
         self._unsure = False  # the last operation's result is unknown
-        self._joins = 0  # how often this worker has become another
+        self._deaths = 0  # how often this worker was declared dead
+        self._joins = 0  # how often it has become another since
         self._halted = False  # there is no use in fetching what cannot be kept
         self._stopping = False
         self._closed = asyncio.Event()
@@ -295,11 +296,11 @@ class Desk:
 
     async def _join_anew(self, joins: int) -> bool:
         """Someone declared this worker dead: nothing that it held is its own any more. Tell whether it is back."""
-        if self._joins != joins:
-            return True  # a heartbeat and a report have both heard of it
-        log.warning("This worker was declared dead; it drops what it held and joins again.")
-        self._lease.lose()
-        self._bench.clear()
+        if self._deaths == joins:  # else a heartbeat and a report have both heard of it
+            self._deaths += 1
+            log.warning("This worker was declared dead; it drops what it held and joins again.")
+            self._lease.lose()
+            self._bench.clear()
         try:
             await self._in_thread(lambda: self._join(joins))
         except FrontierError as error:
