@@ -65,6 +65,7 @@ def test_what_cannot_happen_is_an_internal_error_if_it_does() -> None:
         (Ending(code=56, https=True, status=200), Reason.BAD_RESPONSE),
         (Ending(code=42, stop=Stop.VETO), Reason.CANCELLED),
         (Ending(code=23, stop=Stop.HEAD), Reason.HEADERS_TOO_LARGE),
+        (Ending(code=23, stop=Stop.CROWDED, status=200, body_bytes=9), Reason.CANCELLED),
         (Ending(code=23), Reason.INTERNAL_ERROR),
         (Ending(code=42), Reason.INTERNAL_ERROR),
         (Ending(code=0), Reason.CONNECTION_LOST),

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from gossamer.fetch.slots import AddressSlots, Gate
-from gossamer.records import Fetched
+from gossamer.records import Failed, Fetched, Reason, RequestKind
 from tests.fetch.nameserver import Reply, a, naming
 from tests.fetch.servers import PAGE, Peer, fetcher, serving
 
@@ -178,3 +178,34 @@ async def test_requests_wait_while_the_bodies_in_flight_hold_too_much() -> None:
         assert isinstance(await first, Fetched)
         assert isinstance(await second, Fetched)
         assert web._gate._held_bytes == 0
+
+
+async def test_a_sitemap_that_finds_no_room_beside_others_is_left_for_later_and_one_alone_is_not() -> None:
+    is_full, go_on = asyncio.Event(), asyncio.Event()
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n"
+
+    async def send_most_and_wait(peer: Peer) -> None:
+        await peer.send(head + b"x" * 1_990)
+        await go_on.wait()
+        await peer.send(b"x" * 10)
+
+    async def send_when_full(peer: Peer) -> None:
+        await is_full.wait()
+        await peer.send(head + b"x" * 2_000)
+
+    async with (
+        serving(send_most_and_wait) as first,
+        serving(send_when_full) as second,
+        fetcher(max_held_bytes=1_000, max_body_bytes=100) as web,
+    ):
+        alone = asyncio.create_task(web.fetch(first.url(), kind=RequestKind.SITEMAP))
+        beside = asyncio.create_task(web.fetch(second.url(), kind=RequestKind.SITEMAP))
+        while web._gate._held_bytes < 1_990:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0)
+        is_full.set()
+        outcome = await beside
+        assert isinstance(outcome, Failed)
+        assert outcome.reason is Reason.CANCELLED, "it is nobody's fault, and asked for again"
+        go_on.set()
+        assert isinstance(await alone, Fetched)
+        assert isinstance(await web.fetch(second.url(), kind=RequestKind.SITEMAP), Fetched)

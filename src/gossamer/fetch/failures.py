@@ -95,6 +95,7 @@ class Stop(Enum):
     VETO = "vetoed before it was sent"
     HEAD = "response head over the limit"
     BODY = "body over the limit"
+    CROWDED = "a large body, and others hold all the memory there is for bodies"
     TYPE = "content type not wanted"
 
 
@@ -102,6 +103,7 @@ _STOP_REASONS: Final = {
     Stop.ADDRESS: Reason.ADDRESS_REFUSED,
     Stop.VETO: Reason.CANCELLED,
     Stop.HEAD: Reason.HEADERS_TOO_LARGE,
+    Stop.CROWDED: Reason.CANCELLED,
 }
 _STOP_TRUNCATIONS: Final = {Stop.BODY: Truncation.LENGTH, Stop.TYPE: None}
 

@@ -63,6 +63,7 @@ class Fetcher:
                 judge=self._judge,
                 authorities=authorities,
                 hold=self._gate.hold,
+                is_crowded=self._gate.is_crowded,
             )
             await stack.enter_async_context(self._resolver)
             self._multi = await stack.enter_async_context(Multi())

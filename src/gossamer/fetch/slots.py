@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 class Gate:
     """Lets at most `limit` requests in at once, and nobody while those inside hold `max_held_bytes` or more.
 
-    So at most `max_held_bytes` + `limit` times the largest body can ever be held: what is inside may still grow.
+    What is inside may still grow: pages as they like, so that at most `max_held_bytes` + `limit` times the largest page
+    can ever be held; what is larger, only as long as it does not find the gate crowded.
     Invariant: whoever waits, waits because the gate is shut. Only a leaver opens it, and lets in who waits.
     """
 
@@ -34,6 +35,10 @@ class Gate:
     def hold(self, size_bytes: int) -> None:
         """Count bytes that arrived for someone inside."""
         self._held_bytes += size_bytes
+
+    def is_crowded(self, own_bytes: int) -> bool:
+        """Tell whether the others inside hold so much that nobody would be let in; one that is alone never finds so."""
+        return self._held_bytes - own_bytes >= self._max_held_bytes
 
     def leave(self, held_bytes: int) -> None:
         """Give up a place, and the bytes held there."""

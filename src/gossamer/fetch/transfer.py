@@ -44,6 +44,7 @@ class Conduct:
     judge: Callable[[str], AddressVerdict]
     authorities: Path | None  # None: certificates are not verified
     hold: Callable[[int], None]  # told of every byte of a body that arrives
+    is_crowded: Callable[[int], bool]  # tells whether others leave no room to a body of so many bytes
 
 
 class Request(NamedTuple):
@@ -201,7 +202,12 @@ class Transfer:
         self._chunks.append(piece)
         self.body_bytes += len(piece)
         self._conduct.hold(len(piece))
-        return self._halt(Stop.BODY) if len(chunk) > room_bytes else None
+        if len(chunk) > room_bytes:
+            return self._halt(Stop.BODY)
+        # A thousand sitemaps at once would take twenty-five times as much memory as a thousand pages.
+        if self.body_bytes > self._conduct.settings.max_body_bytes and self._conduct.is_crowded(self.body_bytes):
+            return self._halt(Stop.CROWDED)
+        return None
 
     def _halt(self, stop: Stop, detail: str = "") -> int:
         """Remember why we end the transfer; the 0 tells libcurl to."""
