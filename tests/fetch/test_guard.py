@@ -88,7 +88,12 @@ async def test_a_name_that_changes_its_address_after_the_check_is_not_asked_agai
 
 async def test_the_socket_itself_refuses_an_address_that_got_past_all_else() -> None:
     conduct = Conduct(
-        settings=FetchSettings(), headers=(), judge=judge_address, authorities=None, hold=lambda _size_bytes: None
+        settings=FetchSettings(),
+        headers=(),
+        judge=judge_address,
+        authorities=None,
+        hold=lambda _size_bytes: None,
+        is_crowded=lambda _own_bytes: False,
     )
     async with serving(PAGE) as server, serving(PAGE, address="::1") as server6, Multi() as multi:
         transfer = Transfer(conduct)
