@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import threading
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,8 +25,6 @@ from gossamer.worker import desk
 from tests.api.conftest import PAGES, SITES, terms_for
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gossamer.simweb import Server
     from tests.api.conftest import Terms
 
@@ -234,7 +233,7 @@ def drop_table(folder: Path, name: str) -> None:
         database.execute(f"DROP TABLE {name}")
 
 
-def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leaves_no_thread(
+def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leaves_nothing_open(
     server: Server, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(desk, "MOST_PATIENCE_S", 1.0)
@@ -243,6 +242,8 @@ def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leave
         next(iter(crawl))
         drop_table(terms["data_dir"], "crawl")
     assert "gossamer" not in [thread.name for thread in threading.enumerate()]
+    open_files = [link.resolve() for link in Path("/proc/self/fd").glob("*")]  # none where there is no such list
+    assert not [file for file in open_files if file.is_relative_to(terms["data_dir"])]
     with pytest.raises(GossamerError, match="with Crawl"):
         next(iter(crawl))
 

@@ -58,6 +58,7 @@ async def open_worker(
         figures=figures.snapshot,
     )
     async with AsyncExitStack() as stack:
+        stack.callback(store.abandon)  # unless the worker has closed it, in good order
         fetcher = await stack.enter_async_context(Fetcher(settings.fetch, user_agent=user_agent, email=email))
         pages = await stack.enter_async_context(PageProcess(settings.page, agent=settings.crawl.agent_name))
         yield (

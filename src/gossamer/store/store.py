@@ -177,10 +177,21 @@ class Store:
                 self._segments.end()
                 self._hand_over(everything=True)
             finally:
-                self._segments.close()
-                for journal in self._journals:
-                    journal.close()
+                self._let_go()
                 self._finisher.finish_all()
+
+    def abandon(self) -> None:
+        """Let go of all files as they are, as a crash would: the next start's repair finishes them.
+
+        After `close` there is nothing left to let go of.
+        """
+        with self._syncing:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._segments.close()
+        for journal in self._journals:
+            journal.close()
 
     def __enter__(self) -> Self:
         return self
