@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
 import signal
 import sys
 import time
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +17,8 @@ import pytest
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.records import Link
 from gossamer.supervisor import End, Ended, Progress, Supervisor, supervisor
+from gossamer.supervisor.child import label_of
 from gossamer.supervisor.lock import hold_folder
-from gossamer.supervisor.supervisor import label_of
 from gossamer.urls import identify
 
 if TYPE_CHECKING:
@@ -94,6 +96,19 @@ def test_workers_that_keep_dying_are_given_up_with_the_reason_at_hand(
     assert (tmp_path / "output.log").read_text() == "no such thing\n" * supervisor.MAX_QUICK_DEATHS
 
 
+def test_workers_that_cannot_be_started_are_given_up_and_leave_nothing_open(
+    tmp_path: Path, frontier: SqliteFrontier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "MAX_PAUSE_S", 0.01)
+    with warnings.catch_warnings(record=True) as left_open:
+        warnings.simplefilter("always", ResourceWarning)
+        ended = Run(tmp_path, frontier, "", command=[str(tmp_path / "no such program")]).to_its_end()
+        gc.collect()
+    assert ended.end is End.DYING
+    assert "cannot be started (No such file or directory)" in ended.detail
+    assert not left_open
+
+
 def test_a_worker_that_meets_a_mistake_is_not_started_again(tmp_path: Path, frontier: SqliteFrontier) -> None:
     script = "supervisor.sendall(json.dumps({'mistake': 'Do that instead.'}).encode() + b'\\n'); sys.exit(2)"
     ended = Run(tmp_path, frontier, script).to_its_end()
@@ -105,14 +120,12 @@ def test_a_worker_that_ends_by_itself_has_heard_the_operator(tmp_path: Path, fro
 
 
 def test_a_silent_worker_is_killed_and_replaced(tmp_path: Path, frontier: SqliteFrontier) -> None:
-    pids = tmp_path / "pids"
-    others_end = f"len(open({str(pids)!r}).readlines()) > 1 and sys.exit()"
-    script = f"print(os.getpid(), file=open({str(pids)!r}, 'a', 1)); {others_end}; {OBEDIENT}"
-    assert Run(tmp_path, frontier, script, silence_s=0.5).to_its_end().end is End.STOPPED
-    first, second = map(int, pids.read_text().split())
-    assert first != second
+    first = tmp_path / "first"
+    script = f"os.path.exists({str(first)!r}) or (print(os.getpid(), file=open({str(first)!r}, 'w')), signal.pause())"
+    run = Run(tmp_path, frontier, script, silence_s=1.5)
+    assert run.to_its_end().end is End.STOPPED, "the second one ended well"
     with pytest.raises(ProcessLookupError):
-        os.kill(first, 0)
+        os.kill(int(first.read_text()), 0)
 
 
 def test_a_worker_that_reports_is_left_alone(tmp_path: Path, frontier: SqliteFrontier) -> None:
@@ -154,7 +167,7 @@ def test_what_a_dead_worker_had_in_hand_is_freed_and_its_files_are_put_in_order(
     script = f"""
 from pathlib import Path
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.supervisor.supervisor import label_of
+from gossamer.supervisor.child import label_of
 frontier = SqliteFrontier(Path({str(tmp_path / "frontier.sqlite")!r}))
 frontier.join(label_of(os.getpid()))
 died_before = Path({str(tmp_path / "died-before")!r})
@@ -176,7 +189,7 @@ def test_a_worker_that_is_stuck_inside_a_transaction_does_not_hold_up_whoever_wa
 import fcntl
 from pathlib import Path
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.supervisor.supervisor import label_of
+from gossamer.supervisor.child import label_of
 folder = Path({str(tmp_path)!r})
 def wait_for(name):
     while not (folder / name).exists():

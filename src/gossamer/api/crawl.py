@@ -27,8 +27,9 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.store.names import name_of
 from gossamer.supervisor import End
+from gossamer.supervisor.child import label_of
 from gossamer.supervisor.complaint import Complaint
-from gossamer.supervisor.supervisor import BLIND, end_of, label_of
+from gossamer.supervisor.ending import BLIND, end_of
 from gossamer.worker import Hooks
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class Crawl:
                 answered = self._on_page(page)
                 if isawaitable(answered):
                     await answered
-            except Exception:
+            except Exception:  # the program's mistake: logged with its traceback, counted, and the loop gets the page
                 self._hooks.report("on_page", page.url)
         await self._handover.give(page)
 

@@ -33,8 +33,7 @@ from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.patience import growing_wait_s
 from gossamer.store.names import name_of
-from gossamer.supervisor.child import MISTAKE
-from gossamer.supervisor.supervisor import label_of
+from gossamer.supervisor.child import MISTAKE, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

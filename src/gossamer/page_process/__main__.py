@@ -103,7 +103,7 @@ class Reader:
             return page_reply(content, encode_exchange(fetched) if archive else None)
         except MemoryError:
             raise
-        except Exception:
+        except Exception:  # a bug of ours costs this page: the worker logs the whole of it, and reads on
             return (BUG, traceback.format_exc())
 
     def _read_sitemap(self, fetched: Fetched, *, archive: bool) -> Values:

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,20 +40,12 @@ class Child(asyncio.Protocol):
     async def start(cls, command: Sequence[str], *, lock: int, output: Path) -> Child:
         """Start a process that holds the lock too; what it prints goes to the end of `output`."""
         ours, theirs = socket.socketpair()
-        path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
-        with theirs, output.open("ab") as printed:
-            unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
-            try:
-                process = subprocess.Popen(  # noqa: ASYNC220, S603 - milliseconds; it must be this very thread's child
-                    [*command, str(theirs.fileno()), str(lock), str(os.getpid())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=printed,
-                    stderr=printed,
-                    pass_fds=(theirs.fileno(), lock),
-                    env={**os.environ, "PYTHONPATH": path},
-                )
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+        try:
+            with theirs, output.open("ab") as printed:
+                process = _spawn(command, theirs.fileno(), lock, printed)
+        except OSError:
+            ours.close()
+            raise
         child = cls(process)
         await asyncio.get_running_loop().create_connection(lambda: child, sock=ours)
         return child
@@ -95,3 +87,24 @@ class Child(asyncio.Protocol):
     def _end(self) -> None:
         if not self._ended.done():
             self._ended.set_result(None)
+
+
+def _spawn(command: Sequence[str], theirs: int, lock: int, printed: BinaryIO) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
+    unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
+    try:
+        return subprocess.Popen(  # noqa: S603 - takes milliseconds; it must be this very thread's child
+            [*command, str(theirs), str(lock), str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=printed,
+            pass_fds=(theirs, lock),
+            env={**os.environ, "PYTHONPATH": path},
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
+
+
+def label_of(pid: int) -> str:
+    """Return the label under which a worker process joins the frontier: who sees it there can find the process."""
+    return f"{socket.gethostname()}:{pid}"

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gossamer.frontier import FrontierError
 from gossamer.store.names import name_of
-from gossamer.supervisor.child import MISTAKE, Child
+from gossamer.supervisor.child import MISTAKE, Child, label_of
 from gossamer.supervisor.complaint import Complaint
+from gossamer.supervisor.ending import BLIND, End, Ended, end_of
 from gossamer.supervisor.progress import Member, Progress, Tally, foresee
 
 if TYPE_CHECKING:
@@ -36,42 +34,6 @@ MAX_PAUSE_S: Final = 8.0  # before a worker that dies quickly is started again
 ECHO_S: Final = 0.1  # `timeout` and some shells send a signal to the process and to its group: that is one
 LAST_WORDS_S: Final = 2.5  # at a stop, for the last report and for finishing files; then workers are killed
 LAST_LOOK_S: Final = 2.0  # at a stop, for a frontier that may not answer
-BLIND: Final = "Whether the crawl is over cannot be told yet (%s)."
-
-
-class End(Enum):
-    """Why a crawl ended."""
-
-    DRAINED = "nothing is left to fetch"
-    PAGE_LIMIT = "the page limit is reached"
-    DURATION = "the time is up"
-    STOPPED = "stopped"
-    KILLED = "ended at once"
-    MISTAKE = "the operator's mistake"
-    DYING = "workers keep dying"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How a crawl ended."""
-
-    end: End
-    detail: str = ""  # a sentence, for mistakes and deaths
-    progress: Progress
-
-
-def end_of(drained: bool, stats: Stats | None, *, elapsed_s: float, max_duration_s: float | None) -> End | None:
-    """Tell whether a crawl is over by itself, and why; by the clock alone if its figures are not known."""
-    if drained:
-        return End.DRAINED
-    if stats is not None and stats.pages_left == 0 and not stats.sites_in_hand:
-        return End.PAGE_LIMIT
-    return End.DURATION if max_duration_s is not None and elapsed_s >= max_duration_s else None
-
-
-def label_of(pid: int) -> str:
-    """Return the label under which a worker process joins the frontier: who sees it there can find the process."""
-    return f"{socket.gethostname()}:{pid}"
 
 
 class Supervisor:
