@@ -415,6 +415,17 @@ def test_what_decides_is_named(
         assert any(line.strip().startswith(fact) for line in lines), lines
 
 
+def test_a_delay_that_the_operator_gave_is_not_said_to_be_the_sites_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Planted(tmp_path / "crawl", site_delay="a.test=300") as crawl:
+        crawl_delay(crawl)  # as a worker writes it down that heeds the operator
+        assert run(["explain", "a.test", "--data-dir", str(crawl.folder)]) == 0
+    said = capsys.readouterr().out
+    assert "you gave it a delay of 5 min" in said
+    assert "robots.txt asks" not in said
+
+
 def test_what_the_exclusion_file_excludes_is_said_to_be_its(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "exclude.txt"
     file.write_text("a.test\n")

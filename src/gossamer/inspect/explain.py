@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from gossamer.inspect.facts import answer_of, exclusion_of, known_as, rules_in_words, scope_of, site_facts, trap_of
 from gossamer.inspect.requests import RequestLog, Wanted, requests_of
 from gossamer.inspect.wording import moment, span, wait
 from gossamer.politeness.hosts import is_fresh, rules_of
@@ -16,7 +17,7 @@ from gossamer.politeness.pace import turn_wait_s
 from gossamer.politeness.robots import decide
 from gossamer.politeness.scope import Exclusions, Scope
 from gossamer.politeness.sitemaps import names_any
-from gossamer.politeness.traps import find_trap, strip_session
+from gossamer.politeness.traps import strip_session
 from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Reason, RequestKind, UrlStatus
 
@@ -90,7 +91,7 @@ def explain_url(frontier: Frontier, folders: Folders, url: Url, terms: Terms) ->
     site = frontier.find_site(url.site)
     host = next((one for one in frontier.find_hosts(url.site) if one.host == url.host), None)
     requests = requests_of(folders, url.url_hash)
-    excluded = _exclusion(frontier, url, terms)
+    excluded = exclusion_of(frontier, url, terms)
     robots = _robots(host, url, terms)
     if state is None:
         cause, sentence = _why_unknown(url, site, excluded, robots, terms)
@@ -99,12 +100,12 @@ def explain_url(frontier: Frontier, folders: Folders, url: Url, terms: Terms) ->
     else:
         cause, sentence = _settled(state, requests, excluded, robots, site, terms)
     facts = [
-        ("known", _known(folders, state)),
+        ("known", known_as(folders, state)),
         ("excluded", excluded or "no"),
-        ("scope", _scope(site, terms)),
-        ("trap", _trap(url, terms) or "no limit refuses it"),
+        ("scope", scope_of(site, terms)),
+        ("trap", trap_of(url, terms) or "no limit refuses it"),
         ("robots", robots.text),
-        *_site_facts(site, terms),
+        *site_facts(site, terms),
     ]
     return Explanation(
         cause=cause, sentence=sentence, facts=tuple(facts), requests=tuple(requests[-MAX_REQUESTS:])
@@ -120,13 +121,13 @@ def explain_site(frontier: Frontier, folders: Folders, name: str, terms: Terms) 
     if excluded:
         cause, sentence = Cause.EXCLUDED, f"It is excluded by {excluded}: nothing is asked of it."
     elif site is None:
-        cause, sentence = Cause.UNKNOWN, "No URL of it was ever accepted. " + _scope(site, terms)
+        cause, sentence = Cause.UNKNOWN, "No URL of it was ever accepted. " + scope_of(site, terms)
     elif site.wait_s is None and site.owner is None and not site.spent:
         cause, sentence = Cause.IDLE, "Nothing of it is left to fetch."
     else:
         cause, sentence = _next_turn(frontier, site, hosts, last, terms)
-    facts = [*_site_facts(site, terms), ("scope", _scope(site, terms))]
-    facts += [("host", f"{host.host}: {_rules(host, terms)}") for host in hosts]
+    facts = [*site_facts(site, terms), ("scope", scope_of(site, terms))]
+    facts += [("host", f"{host.host}: {rules_in_words(host, terms)}") for host in hosts]
     return Explanation(cause=cause, sentence=sentence, facts=tuple(facts), requests=last)
 
 
@@ -147,7 +148,7 @@ def _robots(host: HostState | None, url: Url, terms: Terms) -> _Robots:
     if host is None:
         return _Robots(text="not asked for yet: it comes before the first page of its host")
     if host.failures:
-        return _Robots(text=_rules(host, terms), blocked=host.blocked_s > 0)
+        return _Robots(text=rules_in_words(host, terms), blocked=host.blocked_s > 0)
     allowed, rule = decide(rules_of(host), url.url)
     is_named = names_any(host, (url.url_hash,))
     group = rules_of(host).group
@@ -162,12 +163,12 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
     """Tell why a URL is not among the accepted ones, as far as that follows from it alone."""
     if excluded:
         return Cause.EXCLUDED, f"It would not be fetched: it is {excluded}."
-    if trap := _trap(url, terms):
+    if trap := trap_of(url, terms):
         return Cause.TRAP, f"It would not be fetched: {trap}."
     if terms.traps.strip_session_ids and (stripped := strip_session(url.url)) != url.url:
         return Cause.SESSION, f"Links to it are followed without what names a session: explain {stripped}."
     if terms.scope.scope is not Scope.WEB and not (site and site.seeded):
-        return Cause.OUT_OF_SCOPE, f"It would not be fetched: {_scope(site, terms)}."
+        return Cause.OUT_OF_SCOPE, f"It would not be fetched: {scope_of(site, terms)}."
     if not UrlPatterns(terms.scope.include).admits(url):
         return Cause.NOT_INCLUDED, "It would not be fetched: no pattern of --include matches it."
     if robots.names:
@@ -187,7 +188,7 @@ def _settled(
         return Cause.DONE, f"It is {'a sitemap that was read' if is_sitemap else 'done'}{when}."
     why = {
         Reason.EXCLUDED: excluded or "it was excluded then, and is not any more",
-        Reason.OUT_OF_SCOPE: "" if requests else _scope(site, terms),
+        Reason.OUT_OF_SCOPE: "" if requests else scope_of(site, terms),
         Reason.TOO_DEEP: f"{state.depth} links from a seed, and --max-depth is {terms.scope.max_depth}",
         Reason.NOT_INCLUDED: "no pattern of --include matches it",
         Reason.NO_SITEMAP: "a sitemap was looked for there by convention, as the robots.txt of its host names none",
@@ -197,7 +198,7 @@ def _settled(
     }.get(state.reason, "")
     if not why and requests:
         last = requests[-1]
-        why = f"the last answer was {_answer(last)}, at attempt {last.attempt}"
+        why = f"the last answer was {answer_of(last)}, at attempt {last.attempt}"
     return Cause.GIVEN_UP, f"It was given up: {state.reason}{f' ({why})' if why else ''}."
 
 
@@ -222,7 +223,7 @@ def _when(
     if robots.refuses:
         return Cause.ROBOTS, f"It will be given up when its turn comes: {robots.text}."
     if (state.wait_s or 0.0) > (site.wait_s or 0.0) and site.owner is None and not site.spent:
-        failed = f", the last time with {_answer(requests[-1])}," if requests else ""
+        failed = f", the last time with {answer_of(requests[-1])}," if requests else ""
         again = wait(state.wait_s or 0.0)
         return Cause.RETRY, f"It failed {state.tries} times{failed} and may be asked for again {again}."
     last = RequestLog(folders, Wanted(site=site.site)).last(1)
@@ -278,72 +279,3 @@ def _paced(site: SiteState, ruled_s: float, turn: str, terms: Terms) -> tuple[Ca
     if terms.site_delay_s > terms.pace.delay_s:
         return Cause.SITE_DELAY, turn + f"you gave it a delay of {span(terms.site_delay_s)}."
     return Cause.DELAY, turn + f"the crawl's delay is {span(terms.pace.delay_s)}."
-
-
-# ---------------------------------------------------------------------- facts
-
-
-def _exclusion(frontier: Frontier, url: Url, terms: Terms) -> str:
-    if entry := terms.in_file.find(url.url, url.host):
-        return f"excluded by {entry} (exclusion file)"
-    if pattern := UrlPatterns(terms.scope.exclude).find(url.url, url.host):
-        return f"excluded by {pattern} (--exclude)"
-    entry = Exclusions.parse(frontier.exclusions())[0].find(url.url, url.host)
-    return f"excluded by {entry}" if entry else ""
-
-
-def _trap(url: Url, terms: Terms) -> str:
-    trap = find_trap(url, settings=terms.traps, year=terms.year)
-    return f"links to it are refused as a trap: {trap}" if trap else ""
-
-
-def _scope(site: SiteState | None, terms: Terms) -> str:
-    scope = terms.scope.scope
-    if scope is Scope.WEB:
-        return "links are followed anywhere (--scope web)"
-    seeded = bool(site and site.seeded)
-    only = "hosts" if scope is Scope.HOST else "sites"
-    return (
-        f"its site {'is' if seeded else 'is not'} one of the seeds', whose {only} alone are crawled (--scope {scope})"
-    )
-
-
-def _known(folders: Folders, state: UrlState | None) -> str:
-    if state is None:
-        return "no: never accepted"
-    if state.status is not UrlStatus.QUEUED:
-        return f"yes, {state.status.replace('_', ' ')}, depth {state.depth}"
-    via = ""
-    if state.via is not None:
-        found = requests_of(folders, state.via)
-        via = f", found on {found[-1].url}" if found else ", found on a page that is not in the log here"
-    since = f" since {moment(state.queued_at)}" if state.queued_at else ""
-    return f"yes, queued{since}, depth {state.depth}, rank {state.rank}, {state.tries} failures so far{via}"
-
-
-def _answer(request: RequestRow) -> str:
-    return request.reason or f"status {request.status}"
-
-
-def _site_facts(site: SiteState | None, terms: Terms) -> list[tuple[str, str]]:
-    if site is None:
-        return [("site", "not known")]
-    asks = f", its robots.txt asks for {span(site.own_delay_s)}" if site.own_delay_s else ""
-    failed = f", {site.failures} failures in a row" if site.failures else ""
-    turn = "nothing to do" if site.wait_s is None else f"next turn {wait(site.wait_s)}"
-    turn = "it has given all its pages" if site.spent else turn
-    turn = f"in hand of worker {site.owner}" if site.owner is not None else turn
-    return [
-        ("site", f"{site.site}, {site.queued:,} queued, {turn}"),
-        ("pace", f"delay {span(terms.site_delay_s)}{asks}{failed}"),
-    ]
-
-
-def _rules(host: HostState, terms: Terms) -> str:
-    if host.failures:
-        again = f", asked for again {wait(host.blocked_s)}" if host.blocked_s else ""
-        since = f" since {moment(host.failing_since)}" if host.failing_since else ""
-        return f"robots.txt failed {host.failures} times{since}{again}"
-    rules = rules_of(host)
-    said = f"{len(rules.rules)} rules for group {rules.group}" if rules.group else "robots.txt has no rules for us"
-    return said + ("" if is_fresh(host, terms.now_at) else ", stale")

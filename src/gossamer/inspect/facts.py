@@ -1,0 +1,94 @@
+"""What is known of a URL, its site and its host, each in a few words. Reads only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.inspect.requests import requests_of
+from gossamer.inspect.wording import moment, span, wait
+from gossamer.politeness.hosts import is_fresh, rules_of
+from gossamer.politeness.scope import Exclusions, Scope
+from gossamer.politeness.traps import find_trap
+from gossamer.politeness.url_patterns import UrlPatterns
+from gossamer.records import UrlStatus
+
+if TYPE_CHECKING:
+    from gossamer.frontier import Frontier
+    from gossamer.inspect.explain import Terms
+    from gossamer.records import HostState, RequestRow, SiteState, UrlState
+    from gossamer.store.reading import Folders
+    from gossamer.urls import Url
+
+
+def exclusion_of(frontier: Frontier, url: Url, terms: Terms) -> str:
+    """Say what excludes a URL; empty if nothing does."""
+    if entry := terms.in_file.find(url.url, url.host):
+        return f"excluded by {entry} (exclusion file)"
+    if pattern := UrlPatterns(terms.scope.exclude).find(url.url, url.host):
+        return f"excluded by {pattern} (--exclude)"
+    entry = Exclusions.parse(frontier.exclusions())[0].find(url.url, url.host)
+    return f"excluded by {entry}" if entry else ""
+
+
+def trap_of(url: Url, terms: Terms) -> str:
+    """Say which limit against traps refuses links to a URL; empty if none does."""
+    trap = find_trap(url, settings=terms.traps, year=terms.year)
+    return f"links to it are refused as a trap: {trap}" if trap else ""
+
+
+def scope_of(site: SiteState | None, terms: Terms) -> str:
+    """Say whether a site lies in the crawl's scope."""
+    scope = terms.scope.scope
+    if scope is Scope.WEB:
+        return "links are followed anywhere (--scope web)"
+    seeded = bool(site and site.seeded)
+    only = "hosts" if scope is Scope.HOST else "sites"
+    return (
+        f"its site {'is' if seeded else 'is not'} one of the seeds', whose {only} alone are crawled (--scope {scope})"
+    )
+
+
+def known_as(folders: Folders, state: UrlState | None) -> str:
+    """Say whether a URL was accepted, since when it is queued, and where it was found."""
+    if state is None:
+        return "no: never accepted"
+    if state.status is not UrlStatus.QUEUED:
+        return f"yes, {state.status.replace('_', ' ')}, depth {state.depth}"
+    via = ""
+    if state.via is not None:
+        found = requests_of(folders, state.via)
+        via = f", found on {found[-1].url}" if found else ", found on a page that is not in the log here"
+    since = f" since {moment(state.queued_at)}" if state.queued_at else ""
+    return f"yes, queued{since}, depth {state.depth}, rank {state.rank}, {state.tries} failures so far{via}"
+
+
+def answer_of(request: RequestRow) -> str:
+    """Say how a request ended."""
+    return request.reason or f"status {request.status}"
+
+
+def site_facts(site: SiteState | None, terms: Terms) -> list[tuple[str, str]]:
+    """Say how a site stands, and at what pace it is asked."""
+    if site is None:
+        return [("site", "not known")]
+    is_asked = site.own_delay_s not in (0.0, terms.site_delay_s)  # what the operator gives a site is kept as its own
+    asks = f", its robots.txt asks for {span(site.own_delay_s)}" if is_asked else ""
+    failed = f", {site.failures} failures in a row" if site.failures else ""
+    turn = "nothing to do" if site.wait_s is None else f"next turn {wait(site.wait_s)}"
+    turn = "it has given all its pages" if site.spent else turn
+    turn = f"in hand of worker {site.owner}" if site.owner is not None else turn
+    return [
+        ("site", f"{site.site}, {site.queued:,} queued, {turn}"),
+        ("pace", f"delay {span(terms.site_delay_s)}{asks}{failed}"),
+    ]
+
+
+def rules_in_words(host: HostState, terms: Terms) -> str:
+    """Say what came of a host's robots.txt."""
+    if host.failures:
+        again = f", asked for again {wait(host.blocked_s)}" if host.blocked_s else ""
+        since = f" since {moment(host.failing_since)}" if host.failing_since else ""
+        return f"robots.txt failed {host.failures} times{since}{again}"
+    rules = rules_of(host)
+    said = f"{len(rules.rules)} rules for group {rules.group}" if rules.group else "robots.txt has no rules for us"
+    return said + ("" if is_fresh(host, terms.now_at) else ", stale")
