@@ -113,16 +113,22 @@ def test_no_wake_up_is_lost_whatever_order_release_and_add_run_and_die_in(
         for victim in order:
             for step in count():
                 lab = new_lab(delay_s=1)
-                ids = {operation: lab.join()[1] for operation in (release, add)}
+                workers = {act: lab.join() for act in order}
                 claimer = lab.open()
                 claimer.add([link("a.test/1")])
-                lab.crash(ids[release], methodcaller("claim", 1), step=10_000)
-                crashed = [lab.crash(ids[act], act, step=step if act is victim else 10_000) for act in order]
-                if any(crashed):
-                    claimer.recover(ids[victim])
+                assert claim(workers[release][0])
+                crashed = False
+                for act in order:
+                    frontier, worker = workers[act]
+                    if act is victim:
+                        crashed = lab.crash(worker, act, step=step)
+                    else:
+                        act(frontier)
+                if crashed:
+                    claimer.recover(workers[victim][1])
                     claimer.add([link("a.test/2")])  # whoever found it was not completed, and finds it again
                 _assert_all_is_fetched(lab, {"a.test/1", "a.test/2"})
-                if not any(crashed):
+                if not crashed:
                     break
 
 

@@ -22,9 +22,17 @@ from tests.frontier.protocol.leases import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Step = tuple[str, World]
+
+# What becomes of a process.
+STOPS: dict[Fault, Callable[[Process], Process]] = {
+    Fault.PAUSE: lambda process: process._replace(awake=False, stuck_s=0),
+    Fault.SLEEP: lambda process: process._replace(awake=False, suspended=True, stuck_s=0),
+    Fault.CUT: lambda process: process._replace(connected=False, stuck_s=0),
+    Fault.CRASH: lambda process: Process(id=process.id),
+}
 
 
 def invariant(world: World, ways: Sequence[Step]) -> str | None:
@@ -343,20 +351,16 @@ class Model:
         return self._forgive(world._replace(faults=world.faults - {fault}))
 
     def _forgive(self, world: World) -> World:
+        if not any(process.stuck_s for process in world.processes):
+            return world
         return world._replace(processes=tuple(process._replace(stuck_s=0) for process in world.processes))
 
     def _faults(self, world: World) -> Iterator[Step]:
-        for place, process in enumerate(world.processes):
-            if not process.acts:
-                continue
-            changes = {
-                Fault.PAUSE: process._replace(awake=False, stuck_s=0),
-                Fault.SLEEP: process._replace(awake=False, suspended=True, stuck_s=0),
-                Fault.CUT: process._replace(connected=False, stuck_s=0),
-                Fault.CRASH: Process(id=process.id),
-            }
-            for fault in world.faults & changes.keys():
-                yield f"{NAMES[place]} {fault.value}", self._spend(world, fault).put(place, changes[fault])
+        for fault in world.faults & STOPS.keys():
+            for place, process in enumerate(world.processes):
+                if process.acts:
+                    stopped = STOPS[fault](process)
+                    yield f"{NAMES[place]} {fault.value}", self._spend(world, fault).put(place, stopped)
         if Fault.JUMP in world.faults:
             for jump in (JUMP, -JUMP):
                 after = self._spend(world, Fault.JUMP)._replace(jump=world.jump + jump)

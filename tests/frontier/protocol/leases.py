@@ -65,6 +65,8 @@ class Rule(Enum):
     RECONCILE = "7: nobody asks what he owns"
     RECOVER_AGAIN = "8: a dead worker's sites are freed once"
 
+    __hash__ = object.__hash__  # asked for in every step, and that of an enumeration is slow; here and below
+
 
 PROTOCOL = frozenset(Rule)
 
@@ -84,6 +86,8 @@ class Fault(Enum):
     LOST_CLAIM = "the reply to a claim is lost"
     LATE_RELEASE = "giving back takes effect late"
     SECOND_RELEASE = "giving back takes effect twice"
+
+    __hash__ = object.__hash__
 
 
 class Site(NamedTuple):
@@ -118,6 +122,8 @@ class Stage(Enum):
     CHECKED = "about to send"
     SENT = "sent"
     ANSWERED = "answered"
+
+    __hash__ = object.__hash__
 
 
 class Process(NamedTuple):
