@@ -185,8 +185,8 @@ CRAWL_BUGS: Final = {
     ),
     "requests begin without a lease": Bug(
         file="worker/desk.py",
-        right="        return self._lease.may_start\n\n    def stop",
-        wrong="        return True\n\n    def stop",
+        right="        return self._lease.may_start and (finishing or",
+        wrong="        return (finishing or",
         seeds=300,
         fault="lease",
     ),
@@ -284,6 +284,12 @@ CRAWL_BUGS: Final = {
         wrong="            pass\n",
         seeds=60,
         fault="database",
+    ),
+    "a late report drops what was claimed again": Bug(
+        file="worker/desk.py",
+        right="            if held.get(site) == epoch:",
+        wrong="            if site in held:",
+        tests="tests/worker/test_desk.py",
     ),
     "what a failed report gives back is not held": Bug(
         file="worker/desk.py",

@@ -114,19 +114,18 @@ async def test_neither_proxies_nor_passwords_of_the_environment_are_used(
         assert b"Authorization" not in server.heard[0]
 
 
-async def test_a_veto_before_sending_leaves_the_server_without_a_request() -> None:
+async def test_a_veto_leaves_the_server_without_a_connection_or_without_a_request() -> None:
     async with serving(PAGE) as server, fetcher(in_flight=1) as web:
-        asked: list[int] = []
-
-        def veto() -> bool:
-            asked.append(server.connections)
-            return False
-
-        outcome = await web.fetch(server.url(), before_send=veto)
+        outcome = await web.fetch(server.url(), before_send=lambda: False)
+        assert isinstance(outcome, Failed)
+        assert (outcome.reason, outcome.address) == (Reason.CANCELLED, "")
+        assert server.connections == 0
+        answers = [True, False]
+        outcome = await web.fetch(server.url(), before_send=lambda: answers.pop(0))
         await server.gone.wait()
         assert isinstance(outcome, Failed)
-        assert outcome.reason is Reason.CANCELLED
-        assert (len(asked), server.connections, server.heard) == (1, 1, [])
+        assert (outcome.reason, outcome.address) == (Reason.CANCELLED, "127.0.0.1")
+        assert (server.connections, server.heard) == (1, [])
         assert isinstance(await web.fetch(server.url(), before_send=lambda: True), Fetched)
         assert isinstance(await web.fetch(server.url()), Fetched), "the veto outlived its request"
 

@@ -118,7 +118,7 @@ def test_a_worker_that_hears_twice_of_its_death_joins_again_once(tmp_path: Path)
 async def _hear_twice(folder: Path) -> None:
     with office(folder, lambda: 1_000.0) as (frontier, _, desk):
         dead = frontier.join("test")
-        assert await asyncio.gather(desk._join_anew(0), desk._join_anew(0)) == [True, True]
+        assert all(await asyncio.gather(desk._join_anew(0), desk._join_anew(0)))
         await desk.finish()
         assert frontier.join("next") == dead + 2
 

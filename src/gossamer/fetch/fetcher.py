@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from gossamer.errors import GossamerError
 from gossamer.fetch.addresses import judge_address, parse_network
 from gossamer.fetch.authorities import authorities_file
+from gossamer.fetch.failures import Stop
 from gossamer.fetch.limits import descriptor_limit, in_flight_limit
 from gossamer.fetch.multi import Multi
 from gossamer.fetch.names import Resolved, Resolver, Unresolved
@@ -80,8 +81,8 @@ class Fetcher:
     ) -> Fetched | Failed:
         """Make one request for a normalised URL.
 
-        `before_send` is asked when the connection stands and before anything is sent over it; if it says no, nothing
-        is. It must neither wait nor raise.
+        `before_send` is asked before a connection is opened, and when it stands, before anything is sent over it; if it
+        says no, nothing is. It must neither wait nor raise. What fails without an address has met nobody.
         """
         started_at, begun = time.time(), time.perf_counter()
         host = host_of(url)
@@ -105,6 +106,11 @@ class Fetcher:
 
     async def _transfer(self, request: Request) -> Fetched | Failed:
         await self._gate.enter()
+        if request.before_send is not None and not request.before_send():
+            self._gate.leave(0)
+            return Failed(
+                url=request.url, reason=Reason.CANCELLED, detail=Stop.VETO.value, started_at=time.time(), duration_s=0.0
+            )
         transfer = self._idle.pop() if self._idle else Transfer(self._conduct)
         try:
             return await transfer.perform(self._multi, request)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gossamer.politeness.hosts import robots_redirect, robots_url
 from gossamer.politeness.pace import step_gap_s
-from gossamer.records import Failed, RequestKind
+from gossamer.records import Failed, Reason, RequestKind
 from gossamer.worker.rows import request_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from gossamer.fetch import Fetcher
     from gossamer.frontier.clock import Clock
     from gossamer.politeness.outage import OutageGuard
@@ -24,6 +22,13 @@ if TYPE_CHECKING:
 
 MAX_HOPS = 5  # redirects within a site that one turn follows
 HANG_UP_S = 0.2  # a server learns later than we do that we hung up: for it, the request ends then
+
+
+class MayAsk(Protocol):
+    """Tells whether something may be sent; asked until just before it is."""
+
+    def __call__(self, *, finishing: bool) -> bool:
+        """Tell that, of a request that does or does not finish what another has begun."""
 
 
 class Turn:
@@ -53,7 +58,7 @@ class Asker:
         pace: PaceSettings,
         name: str,
         clock: Clock,
-        may_ask: Callable[[], bool],  # asked again just before anything is sent
+        may_ask: MayAsk,
     ) -> None:
         self._fetcher = fetcher
         self._store = store
@@ -71,15 +76,22 @@ class Asker:
             while (wait_s := due_s - self._clock()) > 0:  # noqa: ASYNC110 - a coarse loop clock may end it early
                 await asyncio.sleep(wait_s)
 
-    async def ask(self, turn: Turn, url: str, kind: RequestKind, *, tries: int) -> Fetched | Failed:
+    async def ask(
+        self, turn: Turn, url: str, kind: RequestKind, *, tries: int, finishing: bool = False
+    ) -> Fetched | Failed:
         """Make one request and write it down."""
         site = turn.site
-        turn.ended_s = self._clock()  # should it be cancelled, it counts as made
+        ended_before_s, turn.ended_s = turn.ended_s, self._clock()  # should it be cancelled, it counts as made
         try:
             with self._figures.under_way():
-                answer = await self._fetcher.fetch(url, kind=kind, before_send=self._may_ask)
+                answer = await self._fetcher.fetch(
+                    url, kind=kind, before_send=lambda: self._may_ask(finishing=finishing)
+                )
         finally:
             turn.ended_s = self._clock()
+        if isinstance(answer, Failed) and answer.reason is Reason.CANCELLED and not answer.address:
+            turn.ended_s = ended_before_s  # it was not made
+            return answer
         turn.response_s = answer.duration_s
         if site.delay_s and (isinstance(answer, Failed) or answer.type_refused or answer.truncated):
             turn.ended_s += HANG_UP_S
@@ -94,7 +106,7 @@ class Asker:
         url = robots_url(page.host)
         for hop in range(MAX_HOPS + 1):
             await self.pause(turn)
-            answer = await self.ask(turn, url, RequestKind.ROBOTS, tries=page.tries)
+            answer = await self.ask(turn, url, RequestKind.ROBOTS, tries=page.tries, finishing=hop > 0)
             target = robots_redirect(answer, url)
             if target is None or target.site != turn.site.site or hop == MAX_HOPS:
                 break

@@ -101,12 +101,12 @@ class Desk:
             return False
         return self.state is CrawlState.RUNNING and self._lease.may_start
 
-    def may_ask(self) -> bool:
-        """Tell whether a request of a turn that has begun may still be sent."""
-        return self._lease.may_start
+    def may_ask(self, *, finishing: bool) -> bool:
+        """Tell whether a request of a turn may still be sent: at a stop, only one without which another was in vain."""
+        return self._lease.may_start and (finishing or not self._stopping)
 
-    def stop_claiming(self) -> None:
-        """Take nothing more in hand; reports still go out."""
+    def stop_asking(self) -> None:
+        """Take nothing more in hand, and send hardly anything more; reports still go out."""
         self._stopping = True
 
     # ------------------------------------------------------------------ what a turn needs

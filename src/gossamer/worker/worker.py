@@ -134,7 +134,7 @@ class Worker:
             group.create_task(self._desk.guard(self._rounds.abort))
             watch = group.create_task(self._figures.watch_loop())
             await self._rounds.run()
-            self._desk.stop_claiming()
+            self._desk.stop_asking()
             await self._rounds.finish(self._manners.worker.stop_s)
             self._desk.close()
             watch.cancel()
