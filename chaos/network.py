@@ -22,7 +22,7 @@ from chaos.crawling import PATIENCE_S, crawl_of, instants, linger, wait_for
 from chaos.judging import Loss, judge_all, loss
 from chaos.namespaces import is_inside
 from chaos.namespaces import run as do
-from tests.end_to_end.crawls import gossamer
+from tests.end_to_end.crawls import said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -116,7 +116,7 @@ def _return(run: Run, crawl: Crawl, start: Start) -> float:
 
 def _look_for_given_up(run: Run, crawl: Crawl) -> None:
     """Check that no page was given up for want of a network."""
-    given_up = json.loads(gossamer("status", "--json", "--data-dir", str(crawl.folder)))["given_up"]
+    given_up = json.loads(said("status", "--json", "--data-dir", str(crawl.folder)))["given_up"]
     ours = {reason: urls for reason, urls in given_up.items() if reason.startswith(("dns", "connect", "timeout"))}
     run.check(not ours, f"given up: {ours}")
 

@@ -11,7 +11,7 @@ import pytest
 from gossamer.store.checking import check
 from gossamer.store.reading import find_record, last_pages, links
 from gossamer.urls import hash_url
-from tests.end_to_end.crawls import gossamer
+from tests.end_to_end.crawls import Start, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,8 @@ def site() -> Iterator[str]:
 def test_a_site_that_repeats_itself(site: str, tmp_path: Path) -> None:
     where = ["--data-dir", str(tmp_path / "data")]
     flags = ["--email", "tests@example.org", "--delay", "0", "--workers", "1", "--allow-network", "127.0.0.0/8"]
-    gossamer("crawl", site, *where, *flags, "--links", "--markdown")
+    with Start(["crawl", site, *where, *flags, "--links", "--markdown"]) as start:
+        start.end()
     folder = tmp_path / "data"
     first, second = (row for row in sorted(last_pages(folder), key=lambda row: row.fetched_at) if row.title == "Same")
     assert {first.url, second.url} == {f"{site}a", f"{site}c"}
@@ -65,7 +66,7 @@ def test_a_site_that_repeats_itself(site: str, tmp_path: Path) -> None:
     assert first.text.startswith("# Same\n\nWords")
     assert first.simhash == second.simhash != 0
     assert find_record(folder, second.warc_file, second.warc_offset).headers["warc-type"] == "revisit"
-    raw = gossamer("show", second.url, "--raw", *where)
+    raw = said("show", second.url, "--raw", *where)
     assert raw.endswith(f"\r\n\r\n{ARTICLE}")
     assert f"X-Path: /{second.url[-1]}\r\n" in raw
     assert [(row.from_hash, row.to_url, row.text, row.rel) for row in links(folder)] == [
@@ -74,6 +75,6 @@ def test_a_site_that_repeats_itself(site: str, tmp_path: Path) -> None:
         (hash_url(site), f"{site}c", "Another", ""),
     ]
     assert check(folder).problems == []
-    gossamer("verify", *where)
-    asked = gossamer("query", "select to_url, rel from links where rel <> ''", "--format", "csv", *where)
+    said("verify", *where)
+    asked = said("query", "select to_url, rel from links where rel <> ''", "--format", "csv", *where)
     assert asked.splitlines()[1:] == [f"{site}b,nofollow"]

@@ -12,7 +12,7 @@ from gossamer import simweb
 from gossamer.simweb import plain_web
 from gossamer.store.reading import last_pages
 from gossamer.urls import site_of
-from tests.end_to_end.crawls import Crawl, Start, gossamer, wait_until
+from tests.end_to_end.crawls import Crawl, Start, said, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,12 +59,12 @@ def test_a_crawl_goes_on_with_the_settings_it_had(server: Server, tmp_path: Path
 
 
 def test_a_disk_that_is_nearly_full_pauses_the_crawl_and_says_so(server: Server, tmp_path: Path) -> None:
-    crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+    crawl = Crawl(server, tmp_path / "data", delay_s=0.1, workers=1)
     before = server.answered()
     with crawl.start("--min-free-space", "1000TB") as start:
         wait_until(lambda: "in trouble; disk nearly full" in start.said, "word of it")
-        said = gossamer("status", "--data-dir", str(crawl.folder))
-        assert "trouble    disk nearly full: nothing new is started meanwhile\n" in said
+        status = said("status", "--data-dir", str(crawl.folder))
+        assert "trouble    disk nearly full: nothing new is started meanwhile\n" in status
         start.signal(signal.SIGTERM)
         start.end()
     assert "The disk is nearly full: nothing new is started until there is room." in crawl.log
@@ -73,7 +73,7 @@ def test_a_disk_that_is_nearly_full_pauses_the_crawl_and_says_so(server: Server,
 
 
 def test_only_the_seeds_are_fetched_when_asked_for(server: Server, tmp_path: Path) -> None:
-    crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+    crawl = Crawl(server, tmp_path / "data", delay_s=0.1, workers=1)
     said = crawl.finish("--seeded-urls-only", "--no-warc")
     assert f"Nothing is left to fetch: {SITES} pages" in said
     assert sorted(row.url for row in last_pages(crawl.folder)) == sorted(crawl.seeds)
@@ -82,7 +82,7 @@ def test_only_the_seeds_are_fetched_when_asked_for(server: Server, tmp_path: Pat
 
 def test_an_excluded_site_is_left_alone_and_goes_on_when_it_is_readmitted(tmp_path: Path, frontier: str) -> None:
     with simweb.serve(plain_web(sites=2, pages=3)) as server:
-        crawl = Crawl(server, tmp_path / "data", delay_s=0.1, frontier=frontier)
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.1, workers=1, frontier=frontier)
         excluded = site_of(crawl.seeds[0])
         file = tmp_path / "excluded.txt"
         file.write_text(f"{excluded}  # asked us to\n")

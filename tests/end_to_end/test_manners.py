@@ -84,7 +84,7 @@ def crawl(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     frontier = new_database() if request.param == "postgres" else ""
     folder = tmp_path_factory.mktemp("manners") / "data"
     with simweb.serve(WEB) as server:
-        crawl = Crawl(server, folder, *seeds(server), delay_s=DELAY_S, frontier=frontier)
+        crawl = Crawl(server, folder, *seeds(server), delay_s=DELAY_S, workers=1, frontier=frontier)
         crawl.finish("--site-delay", "given.test=1", "--respect-ai-optout", "--canonical")
         yield crawl
 
@@ -111,7 +111,7 @@ def test_a_site_has_the_longer_delay_that_the_operator_gave_it(crawl: Crawl) -> 
 
 def test_a_crash_at_the_first_request_does_not_forget_that_delay(tmp_path: Path, frontier: str) -> None:
     with simweb.serve(plain_web(sites=1, pages=3)) as server:
-        crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S, frontier=frontier)
+        crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S, workers=1, frontier=frontier)
         site = site_of(crawl.seeds[0])
         with crawl.start("--site-delay", f"{site}=100") as start:
             crawl.wait_for_requests(1)
@@ -136,7 +136,7 @@ def test_pages_not_meant_for_artificial_intelligence_are_not_kept_and_the_reason
 
 def test_without_the_flags_they_are_kept_with_what_was_said(tmp_path: Path) -> None:
     with simweb.serve(WEB) as server:
-        crawl = Crawl(server, tmp_path / "data", *seeds(server), delay_s=0)
+        crawl = Crawl(server, tmp_path / "data", *seeds(server), delay_s=0, workers=1)
         crawl.finish()
     rows = kept(crawl, "signal.test")
     assert rows["/header"].signals == "content-signal=ai-train=no"

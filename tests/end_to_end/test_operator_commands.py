@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,12 +12,11 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from gossamer import simweb
-from gossamer.cli import run
 from gossamer.crawl.engines import open_existing
 from gossamer.simweb import plain_web
 from gossamer.store.reading import pages, requests
 from gossamer.urls import site_of
-from tests.end_to_end.crawls import Crawl, wait_until
+from tests.end_to_end.crawls import Crawl, said, wait_until
 from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
@@ -73,17 +70,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Finished]:
             live=live,
             excluded=excluded,
         )
-
-
-def said(*arguments: str, status: int = 0) -> str:
-    """Run a command and return all that it says."""
-    output = io.BytesIO()
-    stream = io.TextIOWrapper(output, encoding="utf-8", write_through=True)
-    with redirect_stdout(stream), redirect_stderr(stream):
-        ended = run(list(arguments))
-    text = output.getvalue().decode()
-    assert ended == status, text
-    return text
 
 
 def named(*folders: Path) -> list[str]:

@@ -11,7 +11,7 @@ from gossamer import simweb
 from gossamer.simweb import plain_web
 from gossamer.store.reading import last_pages
 from gossamer.urls import site_of
-from tests.end_to_end.crawls import Crawl, gossamer
+from tests.end_to_end.crawls import Crawl, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,14 +53,14 @@ def test_rules_that_become_narrower_and_wider_hold_as_if_they_always_had(
     begun = Begun(server, tmp_path / "data", frontier=frontier)
     begun.crawl.finish("--scope", "web", "--max-pages", "6")
     first = begun.visited()
-    said = begun.crawl.finish("--scope", "site", "--max-depth", "2", "--exclude", "/people/", "--max-pages", "9999")
-    assert "The rules admit less than before" in said
+    output = begun.crawl.finish("--scope", "site", "--max-depth", "2", "--exclude", "/people/", "--max-pages", "9999")
+    assert "The rules admit less than before" in output
     narrow = {url for url in begun.expected("site", 2) if "/people/" not in url}
     assert begun.visited() == first | narrow
-    said = begun.crawl.finish("--scope", "web", NO_LIMIT, "--set", "exclude=")
-    assert "stored pages read again" in said
+    output = begun.crawl.finish("--scope", "web", NO_LIMIT, "--set", "exclude=")
+    assert "stored pages read again" in output
     assert begun.visited() == begun.expected("web")
-    assert gossamer("verify", "--data-dir", str(begun.crawl.folder))
+    assert said("verify", "--data-dir", str(begun.crawl.folder))
 
 
 @pytest.mark.parametrize("kept", [(), ("--no-warc", "--links")])
@@ -76,8 +76,7 @@ def test_without_archives_and_links_a_start_says_what_it_cannot_know(server: Ser
     begun = Begun(server, tmp_path / "data")
     begun.crawl.finish("--scope", "web", "--max-depth", "1", "--no-warc")
     before = begun.visited()
-    said = begun.crawl.finish("--max-depth", "3")
-    assert "only new pages bring back what was refused" in said
+    assert "only new pages bring back what was refused" in begun.crawl.finish("--max-depth", "3")
     assert begun.visited() == before
 
 
@@ -87,7 +86,7 @@ def test_include_patterns_and_a_limit_per_site_hold_and_can_be_widened(server: S
     assert begun.visited() > set(begun.crawl.seeds)
     assert max(Counter(site_of(page.url) for page in last_pages(begun.crawl.folder)).values()) == 2
     there = ("--data-dir", str(begun.crawl.folder))
-    assert "have given all their pages (--max-pages-per-site)" in gossamer("status", *there)
+    assert "have given all their pages (--max-pages-per-site)" in said("status", *there)
     begun.crawl.finish("--max-pages-per-site", "9999", "--set", "include=")
     assert begun.visited() == begun.expected("web")
 
@@ -97,4 +96,4 @@ def test_only_pages_in_the_languages_that_are_wanted_are_kept(server: Server, tm
     begun.crawl.finish("--languages", "de,fr")  # all of this web is English
     assert begun.visited() == begun.expected("site", 1), "links are followed from seeds alone"
     assert list(last_pages(begun.crawl.folder)) == []
-    assert "other_language" in gossamer("status", "--data-dir", str(begun.crawl.folder))
+    assert "other_language" in said("status", "--data-dir", str(begun.crawl.folder))

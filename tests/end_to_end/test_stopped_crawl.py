@@ -17,7 +17,7 @@ from gossamer.records import UrlStatus
 from gossamer.simweb import Behaviour, Planted, WebSpec, plain_web
 from gossamer.store.checking import check
 from gossamer.urls import identify
-from tests.end_to_end.crawls import Crawl, assert_nothing_lost, gossamer, is_running, wait_until
+from tests.end_to_end.crawls import Crawl, assert_nothing_lost, is_running, said, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
             elif how == "sigterm":
                 start.signal(signal.SIGTERM)
             else:
-                stopped = gossamer("stop", "--data-dir", str(crawl.folder))
+                stopped = said("stop", "--data-dir", str(crawl.folder))
                 assert stopped.startswith(f"The crawl in {crawl.folder} has stopped")
             assert "Stopped: " in start.end()
             took_s = time.monotonic() - begun_s

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 from chaos.manners import crawl_traps
 from gossamer import simweb
 from gossamer.simweb import plain_web
 from gossamer.simweb.traps import TRAPS
-from tests.end_to_end.crawls import Crawl, environment, wait_until
+from tests.end_to_end.crawls import Crawl, said, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +27,11 @@ def test_status_names_the_limits_that_bit(tmp_path: Path) -> None:
     with simweb.serve(plain_web(sites=1, pages=300, traps=1)) as server:
         crawl = Crawl(server, tmp_path / "data", delay_s=0.1, workers=1)
         with crawl.start():
-            wait_until(lambda: "repeated_segments" in status(crawl.folder).get("traps", {}), "a trap to show in status")
-            assert status(crawl.folder)["traps"]["repeated_segments"] == 1
+            crawl.wait_for_requests(1)
+            wait_until(lambda: "repeated_segments" in traps(crawl.folder), "a trap to show in status")
+            assert traps(crawl.folder)["repeated_segments"] == 1
 
 
-def status(folder: Path) -> dict[str, dict[str, int]]:
-    command = [sys.executable, "-m", "gossamer", "status", "--json", "--data-dir", str(folder)]
-    ran = subprocess.run(command, capture_output=True, env=environment(), check=False)
-    found: dict[str, dict[str, int]] = json.loads(ran.stdout) if ran.returncode == 0 else {}
-    return found
+def traps(folder: Path) -> dict[str, int]:
+    status = json.loads(said("status", "--json", "--data-dir", str(folder)))
+    return dict(status.get("traps", {}))
