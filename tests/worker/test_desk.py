@@ -6,6 +6,8 @@ import asyncio
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pytest
+
 from gossamer.frontier import FrontierError
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.politeness.scope import Exclusions
@@ -83,6 +85,23 @@ async def _report_through_a_failure(folder: Path) -> None:
         assert state is not None
         assert state.owner is None
         assert state.wait_s == RETRY_AFTER_S
+
+
+def test_a_stop_while_reports_fail_for_long_already_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gossamer.worker.desk.MOST_PATIENCE_S", 0.05)
+    with pytest.raises(FrontierError):
+        asyncio.run(_stop_while_reports_fail(tmp_path))
+
+
+async def _stop_while_reports_fail(folder: Path) -> None:
+    with office(folder, lambda: 1_000.0) as (frontier, _, desk):
+        frontier.join("test")
+        frontier.failures = many = 10**9
+        desk.ledger.note_outcome("a.test", 1, PAGE.url_hash, Retry(wait_s=0))
+        rhythm = asyncio.create_task(desk.serve())
+        await _until(lambda: many - frontier.failures > 3)
+        desk.close()
+        await asyncio.wait_for(rhythm, 30)
 
 
 def test_a_late_report_of_what_was_lost_leaves_in_hand_what_was_claimed_again(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from gossamer.frontier import FrontierError
+from gossamer.frontier.patience import growing_wait_s
 from gossamer.politeness.scope import Exclusions
 from gossamer.records import GONE, Claimed, CrawlState
 from gossamer.store.disk import DiskGuard, free_space
@@ -47,6 +48,7 @@ class _Answer:
 
     lost: tuple[tuple[str, int], ...]  # sites, by epoch, that are not ours any more
     claimed: Claimed | Gone | None
+    disk_is_low: bool
     joins: int  # by whom it was handed in
 
 
@@ -191,13 +193,13 @@ class Desk:
         """After all else has ended: give everything back, hand in the last report, and finish the files."""
         self._stopping = True
         idle = self._bench.idle_sites()
-        for start in range(0, len(idle) + 1, GIVE_BACK_SITES):
-            for site in idle[start : start + GIVE_BACK_SITES]:
-                self._bench.remove(site.site)
-                self.give_back(site, site.due_s)
-            await self._exchange()
-        await self._in_thread(self._store.close)
-        self._thread.shutdown()
+        with self._thread:
+            for start in range(0, len(idle) + 1, GIVE_BACK_SITES):
+                for site in idle[start : start + GIVE_BACK_SITES]:
+                    self._bench.remove(site.site)
+                    self.give_back(site, site.due_s)
+                await self._exchange()
+            await self._in_thread(self._store.close)
 
     async def _exchange(self) -> None:
         """Hand in what has happened and take in new sites; try again, patiently, until that works."""
@@ -214,7 +216,7 @@ class Desk:
                 break
             except (OSError, FrontierError) as error:
                 attempts += 1
-                if self._closed.is_set() and attempts == LAST_ATTEMPTS:
+                if self._closed.is_set() and attempts >= LAST_ATTEMPTS:
                     raise
                 # Without its database a worker goes on with what it holds, for half its lease; without its disk, not.
                 self._halted = self._frontier.lease_s is None or not isinstance(error, FrontierError)
@@ -222,8 +224,9 @@ class Desk:
                     until = "until they can" if self._halted else "after half the lease"
                     log.warning("Reports cannot be written (%s): nothing new is started %s.", error, until)
                 self.trouble = f"cannot write: {error}"
-                await asyncio.sleep(min(2.0**attempts / 2, MOST_PATIENCE_S))
+                await asyncio.sleep(growing_wait_s(attempts, first_s=1.0, most_s=MOST_PATIENCE_S))
         page.committed.set_result(None)
+        self._heed_disk(is_low=answer.disk_is_low)
         if answer.lost:
             self._drop(answer.lost)
         if answer.claimed is GONE:
@@ -255,12 +258,12 @@ class Desk:
             if page and not page.is_handed_in:
                 lost += self._frontier.complete(page.batch(self._clock())).lost
                 page.is_handed_in = True
-            is_low = self._disk_is_low()
-            claimed = self._frontier.claim(wanted) if wanted and not is_low else None
+            disk_is_low = self._disk.look(free_space(self._folder))
+            claimed = self._frontier.claim(wanted) if wanted and not disk_is_low else None
         except FrontierError:
             self._unsure = True
             raise
-        return _Answer(lost=lost, claimed=claimed, joins=self._joins)
+        return _Answer(lost=lost, claimed=claimed, disk_is_low=disk_is_low, joins=self._joins)
 
     def _join(self, joins: int) -> None:
         """Join again, unless that has happened since."""
@@ -268,15 +271,13 @@ class Desk:
             self._frontier.join(self._label)
             self._joins += 1
 
-    def _disk_is_low(self) -> bool:
-        low = self._disk.look(free_space(self._folder))
-        if low and not self.trouble:
-            log.warning("The disk is nearly full: nothing new is started until there is room.")
-        self.trouble = "disk nearly full" if low else ""
-        self._halted = low
-        return low
-
     # ------------------------------------------------------------------ steps of the above
+
+    def _heed_disk(self, *, is_low: bool) -> None:
+        if is_low and not self.trouble:
+            log.warning("The disk is nearly full: nothing new is started until there is room.")
+        self.trouble = "disk nearly full" if is_low else ""
+        self._halted = is_low
 
     def _drop(self, lost: tuple[tuple[str, int], ...]) -> None:
         log.warning("%d sites of a report were no longer this worker's: their waits stay.", len(lost))
