@@ -139,5 +139,6 @@ def _as_settings(flags: dict[str, Any], others: tuple[str, ...]) -> dict[str, An
         settings["trap_limits"] = False
     if flags.pop("seeded_urls_only"):
         settings["max_depth"] = 0
-    settings["in_flight"] = flags.pop("max_workers")
+    if (in_flight := flags.pop("max_workers")) is not None:
+        settings["in_flight"] = in_flight
     return settings | {name: value for name, value in flags.items() if value is not None and value != ()}
