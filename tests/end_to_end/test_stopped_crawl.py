@@ -64,6 +64,20 @@ def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
     assert_nothing_lost(crawl, kills=[])
 
 
+def test_after_a_stop_nothing_more_is_asked_for(tmp_path: Path) -> None:
+    """Not even what waits for room: with thousands of sites that would take longer than a stop may."""
+    with simweb.serve(plain_web(sites=40, pages=4, slow=0.9, slow_s=3.0)) as server:
+        crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S, workers=1)
+        with crawl.start("--set", "in_flight=4") as start:
+            wait_until(lambda: len(server.log()) > 80, "more than robots.txt and the first page of each")
+            # Of twelve turns, four now wait for an answer that takes its time, and the others for room.
+            begun_s = time.monotonic()
+            start.signal(signal.SIGTERM)
+            assert "Stopped: " in start.end()
+        assert "in_flight = 4\n" in (crawl.folder / "crawl.toml").read_text()
+        assert [request for request in server.log() if request.arrived > begun_s + 2] == []
+
+
 def test_a_stop_takes_less_than_ten_seconds_whatever_is_under_way(tmp_path: Path) -> None:
     hanging = Planted(host="hang.test", behaviour=Behaviour.HANG)
     with simweb.serve(plain_web(sites=4, pages=60, planted=(hanging,))) as server:
