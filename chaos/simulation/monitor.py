@@ -59,6 +59,7 @@ class Monitor:
     _gone: set[int] = field(default_factory=set)
     _tries_in_outage: int = 0
     _settled: dict[bytes, object] = field(default_factory=dict)
+    _in_hand: dict[bytes, tuple[int, int] | None] = field(default_factory=dict)  # settled by late reports: whose it was
     _ruled: set[str] = field(default_factory=set)  # hosts whose robots.txt was heard and written down
     _under_way: dict[str, Ticket] = field(default_factory=dict)  # by site
     _ended_s: dict[str, float] = field(default_factory=dict)  # by site: the end of its last request
@@ -121,6 +122,8 @@ class Monitor:
                 if isinstance(outcome, Done) and outcome.page and url_hash not in durable:
                     self.fail(f"a page of {visit.site} was completed before it was on disk")
                 self._settled[url_hash] = outcome
+                if not mine:
+                    self._in_hand[url_hash] = self._owner.get(visit.site)
             if mine and visit.release is not None:
                 del self._owner[visit.site]
 
@@ -176,7 +179,7 @@ class Monitor:
         if owner is None or self._workers[owner[0]] != process:
             self.fail(f"{process} asks {ticket.url}, whose site is not its own ({owner})")
         if ticket.is_page:
-            if url_hash in self._settled:
+            if url_hash in self._settled and self._in_hand.get(url_hash) != owner:
                 self.fail(f"{process} asks {ticket.url}, which was settled before")
             if ticket.url[: ticket.url.index("/", len("http://"))] not in self._ruled:
                 self.fail(f"{process} asks {ticket.url} before the rules of its host are written down")
