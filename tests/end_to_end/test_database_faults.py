@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -125,15 +126,24 @@ def standing_by(server: Server) -> Iterator[None]:
 
 @contextmanager
 def full(server: Server) -> Iterator[None]:
-    """Its disk has no room left, neither for tables nor for the log."""
-    filler = server.folder / "filler"
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while file.write(bytes(1 << 16)):
-                pass
-        except OSError:
-            yield
-    filler.unlink()
+    """Its disk has no room left, neither for tables nor for the log; what it frees itself is taken at once."""
+    filler, is_over = server.folder / "filler", threading.Event()
+
+    def fill() -> None:
+        with filler.open("wb", buffering=0) as file:
+            while not is_over.wait(0.05):
+                with suppress(OSError):
+                    while file.write(bytes(1 << 16)):
+                        pass
+
+    filling = threading.Thread(target=fill)
+    filling.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        filling.join()
+        filler.unlink()
     if not server.is_running():  # it may have ended itself: it cannot go on without its log
         server.start()
 
@@ -155,7 +165,7 @@ LONG_S = 0.75 * LEASE_S
 
 
 def test_a_crawl_lives_through_all_that_can_happen_to_its_database(server: Server, tmp_path: Path) -> None:
-    with simweb.serve(plain_web(sites=8, pages=150)) as web:  # so many that there are new links to the end
+    with simweb.serve(plain_web(sites=8, pages=150, links=2)) as web:  # so that new links come to the end
         crawl = Crawl(web, tmp_path / "data", delay_s=DELAY_S, frontier=server.address)
         with crawl.start("--lease", str(LEASE_S)) as start:
             crawl.wait_for_requests(16)

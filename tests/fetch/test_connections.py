@@ -171,9 +171,10 @@ async def test_the_veto_is_asked_for_after_the_handshake(authority: Authority) -
         secured(authority.context("other.test")) as (server, nameserver),
         fetcher(nameserver=nameserver, ca_file=authority.file) as web,
     ):
-        outcome = await web.fetch(server.url(host=NAME), before_send=lambda: False)
+        answers = [True, False]  # before it connects, and before it sends
+        outcome = await web.fetch(server.url(host=NAME), before_send=lambda: answers.pop(0))
         assert isinstance(outcome, Failed)
-        assert outcome.reason is Reason.TLS_FAILED
+        assert (outcome.reason, answers) == (Reason.TLS_FAILED, [False])
 
 
 async def test_half_a_page_over_tls_is_kept_and_marked(authority: Authority) -> None:
