@@ -31,12 +31,13 @@ class FailingFrontier(SqliteFrontier):
     """A frontier whose next completions fail before anything has happened."""
 
     failures = 0
+    reason = "connection lost"
 
     def complete(self, batch: Batch) -> Completion:
         """Fail, or complete."""
         if self.failures:
             self.failures -= 1
-            raise FrontierError("connection lost")
+            raise FrontierError(self.reason)
         return super().complete(batch)
 
 
@@ -102,6 +103,29 @@ async def _stop_while_reports_fail(folder: Path) -> None:
         await _until(lambda: many - frontier.failures > 3)
         desk.close()
         await asyncio.wait_for(rhythm, 30)
+
+
+def test_another_reason_why_reports_fail_is_told_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("gossamer.worker.desk.MOST_PATIENCE_S", 0.05)
+    asyncio.run(_fail_for_two_reasons(tmp_path))
+    told = [record.getMessage() for record in caplog.records if "Reports cannot" in record.getMessage()]
+    assert ["connection lost" in told[0], "disk full" in told[1], len(told)] == [True, True, 2]
+
+
+async def _fail_for_two_reasons(folder: Path) -> None:
+    with office(folder, lambda: 1_000.0) as (frontier, _, desk):
+        frontier.join("test")
+        frontier.failures = 6
+        desk.ledger.note_outcome("a.test", 1, PAGE.url_hash, Retry(wait_s=0))
+        rhythm = asyncio.create_task(desk.serve())
+        await _until(lambda: frontier.failures < 4)
+        frontier.reason = "disk full"
+        await _until(lambda: frontier.failures == 0 and not desk.trouble)
+        desk.close()
+        await rhythm
+        await desk.finish()
 
 
 def test_a_late_report_of_what_was_lost_leaves_in_hand_what_was_claimed_again(tmp_path: Path) -> None:

@@ -220,10 +220,10 @@ class Desk:
                     raise
                 # Without its database a worker goes on with what it holds, for half its lease; without its disk, not.
                 self._halted = self._frontier.lease_s is None or not isinstance(error, FrontierError)
-                if not self.trouble:
+                if (trouble := f"cannot write: {error}") != self.trouble:
                     until = "until they can" if self._halted else "after half the lease"
                     log.warning("Reports cannot be written (%s): nothing new is started %s.", error, until)
-                self.trouble = f"cannot write: {error}"
+                self.trouble = trouble
                 await asyncio.sleep(growing_wait_s(attempts, first_s=1.0, most_s=MOST_PATIENCE_S))
         page.committed.set_result(None)
         self._heed_disk(is_low=answer.disk_is_low)
