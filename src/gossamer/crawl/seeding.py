@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -110,14 +111,22 @@ def load_seeds(
 ) -> Seeding:
     """Add all seeds; bad lines are complained about and left out. Loading the same seeds again adds nothing."""
     source = iter(lines)
+    coming: deque[tuple[int, int]] = deque()  # of chunks that are being added: lines, and bad ones
+
+    def batches() -> Iterator[list[Link]]:
+        while chunk := list(islice(source, CHUNK_LINES)):
+            seeds = [seed for seed in chunk if isinstance(seed, Seed)]
+            coming.append((len(chunk), len(chunk) - len(seeds)))
+            for line in chunk:
+                if isinstance(line, BadLine):
+                    complain(line)
+            yield [Link(*seed.url, 0, seeded=True) for seed in seeds]
+
     done = Seeding()
     with _rare_garbage_collection():
-        while chunk := list(islice(source, CHUNK_LINES)):
-            bad = [line for line in chunk if isinstance(line, BadLine)]
-            for line in bad:
-                complain(line)
-            new = frontier.add([Link(*seed.url, 0, seeded=True) for seed in chunk if not isinstance(seed, BadLine)])
-            done = Seeding(lines=done.lines + len(chunk), new=done.new + new, bad=done.bad + len(bad))
+        for new in frontier.add_each(batches()):
+            read, bad = coming.popleft()
+            done = Seeding(lines=done.lines + read, new=done.new + new, bad=done.bad + bad)
             report(done)
     return done
 

@@ -152,6 +152,12 @@ class Frontier(Protocol):
         through.
         """
 
+    def add_each(self, batches: Iterable[Sequence[Link]]) -> Iterator[int]:
+        """Add batch after batch, as fast as may be, and return of each how many were new.
+
+        An engine that can adds several at once, and takes in as many ahead.
+        """
+
     def claim(self, sites: int) -> Claimed | Gone:
         """Own up to so many due sites, most overdue first, each with its next URLs by (rank, depth, arrival).
 

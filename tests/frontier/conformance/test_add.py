@@ -11,7 +11,7 @@ from gossamer.records import Claimed, Done, Kind, Retry, Scope, UrlStatus
 from tests.frontier.samples import claim, complete, link, links, names, paths, wait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gossamer.frontier import Frontier
     from gossamer.records import Link
@@ -25,6 +25,27 @@ def test_the_same_batch_twice_adds_nothing(lab: Lab) -> None:
     assert frontier.add(batch) == 0
     assert lab.open().add(batch) == 0, "not even through another connection, which remembers nothing"
     assert frontier.stats().known == 8
+
+
+def test_batches_are_added_each_and_what_stands_in_several_counts_once(lab: Lab) -> None:
+    frontier = lab.open()
+    batches = [links("a.test", 5), links("b.test", 3), links("a.test", 7), [], links("b.test", 3)]
+    added = list(frontier.add_each(iter(batches)))
+    assert (len(added), sum(added), added[3]) == (5, 10, 0)
+    assert (frontier.stats().known, frontier.stats().sites) == (10, 2)
+    assert list(frontier.add_each([])) == []
+
+
+def test_a_source_of_batches_that_fails_is_heard_and_what_came_before_is_kept(lab: Lab) -> None:
+    frontier = lab.open()
+
+    def failing() -> Iterator[list[Link]]:
+        yield links("a.test", 5)
+        raise OSError("the file is gone")
+
+    with pytest.raises(OSError, match="the file is gone"):
+        list(frontier.add_each(failing()))
+    assert frontier.stats().known == 5
 
 
 def test_a_link_that_stands_twice_in_a_batch_counts_once(lab: Lab) -> None:

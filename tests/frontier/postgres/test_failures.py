@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -17,6 +18,9 @@ from tests.frontier.postgres.moments import when
 from tests.frontier.samples import claim, complete, link, links, names, wait
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gossamer.records import Link
     from tests.frontier.labs import PostgresLab
 
 
@@ -64,6 +68,24 @@ def test_a_worker_that_is_stopped_within_a_transaction_holds_others_up_for_less_
         complete(stopped, owned)
     assert stopped.reconcile({}) == ()
     assert other.stats().done == 1
+
+
+def test_ctrl_c_ends_the_adding_of_batches_also_if_the_server_hangs(
+    lab: PostgresLab, outsider: psycopg.Connection[Any]
+) -> None:
+    frontier = lab.open()
+
+    def batches() -> Iterator[list[Link]]:
+        yield links("a.test", 2)
+        raise KeyboardInterrupt
+
+    with outsider.transaction():
+        outsider.execute("LOCK TABLE seen IN ACCESS EXCLUSIVE MODE")
+        begun_s = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            list(frontier.add_each(batches()))
+        assert time.monotonic() - begun_s < 10, "half of its patience with a statement"
+    assert frontier.add(links("a.test", 2)) == 2
 
 
 def test_a_statement_that_takes_too_long_fails_and_the_next_one_works(

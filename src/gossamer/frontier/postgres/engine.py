@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import cycle
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from gossamer.frontier import NO_TERMS, FrontierError
@@ -27,6 +31,7 @@ from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.postgres.transaction import Transaction
@@ -61,6 +66,10 @@ class PostgresFrontier:
         server_clock: Callable[[], float] | None = None,
     ) -> None:
         """Open a crawl in a database, creating or upgrading what is missing."""
+        self._open_another = partial(
+            PostgresFrontier, address, crawl,
+            home=home, lease_s=lease_s, slow_s=slow_s, clock=clock, server_clock=server_clock,
+        )  # fmt: skip
         self._database = Database(
             Address(address),
             crawl,
@@ -80,6 +89,10 @@ class PostgresFrontier:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the connection; the next operation opens another."""
         self._database.close()
 
     # ------------------------------------------------------------------ the crawl
@@ -211,6 +224,22 @@ class PostgresFrontier:
             self._recent.remember(admitted)
         count_links(len(links), new)
         return new
+
+    def add_each(self, batches: Iterable[Sequence[Link]]) -> Iterator[int]:
+        """Two at once: while the server works for one connection, the other one's batch is prepared."""
+        with self._open_another() as another, ThreadPoolExecutor(2) as adders:
+            added: deque[Future[int]] = deque()
+            try:
+                for frontier, batch in zip(cycle([self, another]), batches, strict=False):
+                    if len(added) == 2:
+                        yield added.popleft().result()  # by the very connection whose turn it is again
+                    added.append(adders.submit(frontier.add, batch))
+                while added:
+                    yield added.popleft().result()
+            except KeyboardInterrupt:
+                for frontier in (self, another):
+                    frontier.close()  # whoever waits for a server that hangs gives up
+                raise
 
     def claim(self, sites: int) -> Claimed | Gone:
         taken = Taken()

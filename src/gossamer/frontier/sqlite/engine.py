@@ -189,6 +189,9 @@ class SqliteFrontier:
         count_links(len(links), new)
         return new
 
+    def add_each(self, batches: Iterable[Sequence[Link]]) -> Iterator[int]:
+        return map(self.add, batches)
+
     def claim(self, sites: int) -> Claimed | Gone:
         with self._transaction("claim") as tx:
             if self._execute(SQL["is_gone"], {"worker": self._worker}).fetchone()["gone"]:
