@@ -197,7 +197,7 @@ CRAWL_BUGS: Final = {
         tests="tests/test_workbench.py",
     ),
     "who was declared dead keeps its sites": Bug(
-        file="worker/desk.py", right="        self._bench.clear()\n", wrong="", seeds=60, fault="lease"
+        file="worker/desk.py", right="            self._bench.clear()\n", wrong="", seeds=500, fault="lease"
     ),
     "rules are not written down before the page": Bug(
         file="worker/permissions.py",
@@ -313,7 +313,8 @@ CRAWL_BUGS: Final = {
         file="worker/permissions.py",
         right="        if turn.site.site in self._desk.excluded_sites:\n",
         wrong="        if False:\n",
-        tests="tests/end_to_end/test_exclusions.py",
+        seeds=300,
+        fault="exclude",
     ),
     "a journal goes before its part is there": Bug(
         file="store/parts.py",
