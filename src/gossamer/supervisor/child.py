@@ -24,7 +24,7 @@ _BLOCKED: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 # For the C library: one heap for all threads of a worker, and large blocks given back at once. After a quarter of an
-# hour of bursts a worker had 142 MB so, and 148 without; the time it took was the same. The operator's own settings win.
+# hour of bursts a worker had 142 MB so, and 148 without; it took as much time. The operator's own settings win.
 _MEMORY: Final = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": str(1 << 18),
