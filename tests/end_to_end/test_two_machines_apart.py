@@ -153,13 +153,13 @@ def test_when_a_machine_dies_the_other_takes_its_sites(network: Network, tmp_pat
         one, other = crawls(server, tmp_path, address)
         with network.start(0, one) as survivor, network.start(1, other) as victim:
             wait_for_sites(survivor, database)
+            wait_until(lambda: bool(asked_by(1, server)), "it to do its share")
             orphaned = wait_for_sites(victim, database)
             killed = time.monotonic()
             victim.kill_group()
             assert "Nothing is left to fetch" in survivor.end(patience_s=PATIENCE_S)
         verdict = one.judge(allowed_repeats=3 * len(orphaned), kills=[killed])
         assert verdict.ok, verdict.summary()
-        assert asked_by(1, server), "it did its share"
         assert orphaned <= asked_since(killed, 0, server)
     assert check(one.folder).problems == []
     repair(other.folder)
