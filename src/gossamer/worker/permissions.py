@@ -88,7 +88,7 @@ class Permissions:
             now_at=self._wall_clock(),
             settings=self._manners.robots,
         )
-        if read.unreachable:
+        if read.unreachable or self._settler.excuses(answer):
             verdict = self._settler.judge(turn, url, answer)
             self._settler.give_up_or_retry(turn, url, answer, verdict)
             return None

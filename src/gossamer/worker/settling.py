@@ -51,21 +51,25 @@ class Settler:
 
     def judge(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
         """Tell what an answer means for the page, and note what it means for the site."""
-        if not (isinstance(answer, Failed) and self._outage.excuses(answer.reason)):
+        if not self.excuses(answer):
             turn.site.failures = turn.site.failures + 1 if shows_trouble(answer) else 0
         verdict = judge_answer(answer, tries=url.tries, now_at=self._wall_clock(), settings=self._pace)
         if isinstance(verdict, TryLater | Refused):
             turn.retry_after_s = verdict.retry_after_s
         return verdict
 
+    def excuses(self, answer: Fetched | Failed) -> bool:
+        """Tell whether a request failed through an outage of ours, as it seems: then nobody is to pay for it."""
+        return isinstance(answer, Failed) and self._outage.excuses(answer.reason)
+
     def give_up_or_retry(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed, verdict: Verdict) -> None:
         """Settle a URL whose answer is no page: it is tried again later, or given up."""
-        reason = answer.reason if isinstance(answer, Failed) else Reason.HTTP_ERROR
-        if self._outage.excuses(reason):
+        if self.excuses(answer):
             self.settle(turn, url, Retry(wait_s=0, counted=False))
         elif isinstance(verdict, TryLater):
             self.settle(turn, url, Retry(wait_s=verdict.wait_s, counted=verdict.counted))
         elif isinstance(verdict, Refused):
+            reason = answer.reason if isinstance(answer, Failed) else Reason.HTTP_ERROR
             if plain := plain_http(url.url, url.host, reason) if url.depth == 0 else "":
                 seed = Link(*identify(plain), url.depth, url.rank, seeded=True, via=url.url_hash)
                 self._desk.ledger.note_links([seed])
