@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TICK_S: Final = 0.5
 SILENCE_S: Final = 4.0  # after which a worker without a lease is killed
-LAST_WORDS_S: Final = 2.5
+LAST_WORDS_S: Final = 4.0
 DRAINED: Final = "drained"
 
 

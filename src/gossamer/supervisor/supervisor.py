@@ -32,7 +32,7 @@ QUICK_S: Final = 10.0  # a worker that dies sooner died of its start
 MAX_QUICK_DEATHS: Final = 8  # in a row
 MAX_PAUSE_S: Final = 8.0  # before a worker that dies quickly is started again
 ECHO_S: Final = 0.1  # `timeout` and some shells send a signal to the process and to its group: that is one
-LAST_WORDS_S: Final = 2.5  # at a stop, for the last report and for finishing files; then workers are killed
+LAST_WORDS_S: Final = 4.0  # at a stop, for the last report and for finishing files; then workers are killed
 LAST_LOOK_S: Final = 2.0  # at a stop, for a frontier that may not answer
 
 

@@ -11,4 +11,4 @@ class WorkerSettings:
 
     batch_s: float = field(default=0.5, metadata={"help": "time between two reports to the frontier", "minimum": 0.01})
     heartbeat_s: float = field(default=2.0, metadata={"help": "time between two heartbeats", "minimum": 0.1})
-    stop_s: float = field(default=7.0, metadata={"help": "at a stop, wait so long for pages under way", "minimum": 0})
+    stop_s: float = field(default=5.0, metadata={"help": "at a stop, wait so long for pages under way", "minimum": 0})
