@@ -21,8 +21,10 @@ def refuse_older_workers(place: str, beats: Callable[[], Mapping[int, int]], sil
     until one of them moves, or until none has for `silence_s`: a crash leaves workers behind that only look alive.
     """
     before, began_s = beats(), boot_seconds()
-    while before and boot_seconds() - began_s < silence_s:
+    is_over = not before
+    while not is_over:
         time.sleep(LOOK_S)
+        is_over = boot_seconds() - began_s >= silence_s  # known before the last look: we may have been paused ourselves
         if any(before.get(worker) != count for worker, count in beats().items()):
             raise GossamerError(
                 f"The frontier in {place} has to be upgraded, and workers of an older Gossamer are at work in it: stop "

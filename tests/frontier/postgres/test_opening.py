@@ -13,6 +13,7 @@ from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
 from gossamer.frontier.postgres import PostgresFrontier, migrating
 from gossamer.frontier.postgres.administering import prepare
+from gossamer.frontier.postgres.connection import PatientConnection
 from gossamer.frontier.postgres.migrating import migrate
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 from tests.frontier import postgres_server
@@ -48,12 +49,12 @@ def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(
         (script,) = [file for file in scripts.iterdir() if file.name.startswith(number)]
         (tmp_path / script.name).write_bytes(script.read_bytes())
     address = postgres_server.new_database(version)
-    with psycopg.connect(address, autocommit=True) as old:
+    with PatientConnection.connect(address, autocommit=True) as old:
         monkeypatch.setattr(migrating, "_SCRIPTS", tmp_path)
         migrate(old, "there")
         monkeypatch.undo()
         old.execute("SET search_path = gossamer")
-        crawl = (1, "x", NORMALISER_VERSION, SUFFIX_LIST_VERSION, json.dumps({"lease": "0.5"}))
+        crawl = (1, "x", NORMALISER_VERSION, SUFFIX_LIST_VERSION, json.dumps({"lease": "60"}))
         old.execute(
             "INSERT INTO crawl (crawl, name, normaliser, suffix_list, terms) VALUES (%s, %s, %s, %s, %s)", crawl
         )
@@ -63,6 +64,7 @@ def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(
                 with pytest.raises(GossamerError, match="workers of an older Gossamer are at work in it: stop that"):
                     opening()
         assert migrating.schema_version(old) == 2, "nothing was changed"
+        old.execute("UPDATE crawl SET terms = %s", (json.dumps({"lease": "0.5"}),))
     with PostgresFrontier(address, "x", lease_s=0.5) as frontier:
         assert [state.label for state in frontier.workers()] == ["an older one"]
         frontier.resume(delay_s=0)
