@@ -59,11 +59,15 @@ def test_a_worker_that_is_stopped_within_a_transaction_holds_others_up_for_less_
     other, _ = lab.join()
     connection = stopped._database._connected()
     assert connection.execute("SHOW idle_in_transaction_session_timeout").fetchone() == ("10s",), "a sixth of the lease"
-    connection.execute("SET idle_in_transaction_session_timeout = 200")
     stopped.add(links("a.test", 2))
     (owned,) = claim(stopped)
+
+    def stop() -> None:
+        connection.execute("SET idle_in_transaction_session_timeout = 200")
+        complete(other, owned)
+
     # It has locked its site when it is stopped; the other one waits for that lock.
-    when(stopped, "settle", lambda: complete(other, owned))
+    when(stopped, "settle", stop)
     with pytest.raises(FrontierError, match=r"terminat|closed"):
         complete(stopped, owned)
     assert stopped.reconcile({}) == ()
