@@ -60,7 +60,7 @@ class Run:
             "output": folder / "output.log",
             "silence_s": 60.0,
             "stop_s": 0.0,
-            "max_duration_s": 20.0,
+            "max_duration_s": 60.0,
             "repair": self.repaired.extend,
             "show": self.show,
             "rotate": lambda: False,
@@ -133,7 +133,7 @@ def test_a_worker_that_reports_is_left_alone(tmp_path: Path, frontier: SqliteFro
         "supervisor.sendall(json.dumps({'figures': {'pages': 7}, 'trouble': 'disk nearly full'}).encode() + b'\\n')"
     )
     script = f"exec({f'while True: {report}; time.sleep(0.2)'!r})"
-    run = Run(tmp_path, frontier, script, silence_s=1.5, max_duration_s=2.5)
+    run = Run(tmp_path, frontier, script, silence_s=3.0, max_duration_s=4.5)
     ended = run.to_its_end()
     assert ended.end is End.DURATION
     assert [progress.pages for progress in run.seen][-1] == 7
@@ -145,7 +145,7 @@ def test_a_worker_that_does_not_end_is_killed_in_time(tmp_path: Path, frontier: 
     begun_s = time.monotonic()
     run = Run(tmp_path, frontier, "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.pause()", max_duration_s=0.5)
     assert run.to_its_end().end is End.DURATION
-    assert time.monotonic() - begun_s < 5
+    assert time.monotonic() - begun_s < 10
 
 
 def test_what_fails_with_every_look_is_said_once_and_time_is_up_all_the_same(
@@ -154,9 +154,9 @@ def test_what_fails_with_every_look_is_said_once_and_time_is_up_all_the_same(
     def no_room() -> bool:
         raise OSError("no room")
 
-    drop = f"import sqlite3; sqlite3.connect({str(tmp_path / 'frontier.sqlite')!r}).execute('DROP TABLE given_up')"
-    ended = Run(tmp_path, frontier, f"{drop}; {OBEDIENT}", rotate=no_room, max_duration_s=1.5).to_its_end()
-    assert ended.end is End.DURATION
+    run = Run(tmp_path, frontier, OBEDIENT, rotate=no_room, max_duration_s=1.5)
+    frontier._database.connection.execute("DROP TABLE given_up")
+    assert run.to_its_end().end is End.DURATION
     assert caplog.text.count("Whether the crawl is over cannot be told yet (no such table: given_up).") == 1
     assert caplog.text.count("No new log file can be begun (no room).") == 1
 
@@ -193,6 +193,7 @@ from gossamer.supervisor.child import label_of
 folder = Path({str(tmp_path)!r})
 def wait_for(name):
     while not (folder / name).exists():
+        supervisor.sendall(b"{{}}\\n")  # only who is stuck is silent
         time.sleep(0.01)
 if (folder / "door-taken").exists():
     sys.exit(0)
@@ -217,9 +218,9 @@ def test_a_label_leads_to_the_process() -> None:
 
 
 def test_progress_is_shown_with_every_look(tmp_path: Path, frontier: SqliteFrontier) -> None:
-    run = Run(tmp_path, frontier, OBEDIENT, max_duration_s=1.0)
+    run = Run(tmp_path, frontier, OBEDIENT, max_duration_s=2.5)
     run.to_its_end()
-    assert 2 <= len(run.seen) <= 12
+    assert 2 <= len(run.seen) <= 27, "ten times a second, or less on a busy machine"
     assert [progress.alive for progress in run.seen[:2]] == [1, 1]
     assert run.seen[0].stats.queued == 1
 
