@@ -49,24 +49,25 @@ def test_figures_tell_which_sites_are_due_and_when_the_next_one_is() -> None:
     assert figures.snapshot()["next_due_s"] == 0.0
 
 
-async def block_then_rest(figures: Figures) -> tuple[float, float]:
+async def block_then_rest(figures: Figures) -> float:
     watch = asyncio.create_task(figures.watch_loop())
     await asyncio.sleep(0.02)
     time.sleep(0.25)  # noqa: ASYNC251 - a loop that is held up is what is measured
     await asyncio.sleep(0.15)
-    held_up = figures.snapshot()["loop_lag_s"]
-    await asyncio.sleep(0.45)
+    held_up_s = figures.snapshot()["loop_lag_s"]
+    async with asyncio.timeout(30):
+        while figures.snapshot()["loop_lag_s"] >= held_up_s:  # noqa: ASYNC110 - nobody is told when it is forgotten
+            await asyncio.sleep(0.05)
     watch.cancel()
-    return held_up, figures.snapshot()["loop_lag_s"]
+    return held_up_s
 
 
 def test_the_lag_of_late_is_forgotten_and_the_worst_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gossamer.worker.figures.LAG_WINDOW_S", 0.15)
     figures = Figures()
-    held_up_s, later_s = asyncio.run(block_then_rest(figures))
+    held_up_s = asyncio.run(block_then_rest(figures))
     assert held_up_s > 0.1
-    assert later_s < held_up_s
-    assert figures.snapshot()["max_loop_lag_s"] == held_up_s
+    assert figures.snapshot()["max_loop_lag_s"] >= held_up_s
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what children take")
