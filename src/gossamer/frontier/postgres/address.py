@@ -22,10 +22,12 @@ _ADVICE: dict[type[psycopg.Error], str] = {
     errors.TooManyConnections: _CROWDED,
     errors.InsufficientPrivilege: "its user may not change what the frontier needs: grant it CREATE on the database",
     errors.DiskFull: "its disk is full: make room there",
+    errors.ConnectionTimeout: "it does not answer: see that its server runs, is not paused, and is reached from here",
 }
 # Whoever is refused a connection gets these words and no code.
 _REFUSALS = ("too many clients", "connection slots are reserved", "too many connections")
 
+CONNECT_S = 10  # per host that the address names
 _SCHEMES = ("postgresql://", "postgres://")
 
 
@@ -56,6 +58,8 @@ class Address:
         """Read an address."""
         parts = _parse(text)
         self.text = text
+        given_timeout = parts.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT")
+        self.connect_timeout = str(given_timeout or CONNECT_S)  # in seconds, if the operator writes no nonsense
         given = str(parts.get("password") or "")
         self._secrets = {given, quote(given, safe=""), os.environ.get("PGPASSWORD", "")} - {""}
         host = parts.get("host") or parts.get("hostaddr") or os.environ.get("PGHOST") or "this machine"

@@ -8,16 +8,19 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
-from psycopg.rows import namedtuple_row
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.postgres.address import Address
+from gossamer.frontier.postgres.connection import connect
 from gossamer.frontier.postgres.migrating import migrate, schema_version
 from gossamer.frontier.statements import read_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gossamer.frontier.postgres.connection import PatientConnection
+
+PATIENCE_S = 20.0  # with one answer; changes of the schema take as long as they need
 ROUND_TRIPS = 5
 SQL = read_statements(resources.files("gossamer.frontier.postgres") / "administering.sql")
 
@@ -106,10 +109,10 @@ def look(address: str) -> Contents:
 
 
 @contextmanager
-def _connected(text: str) -> Iterator[tuple[psycopg.Connection[Any], str]]:
+def _connected(text: str) -> Iterator[tuple[PatientConnection, str]]:
     address = Address(text)
     try:
-        with psycopg.connect(text, autocommit=True, row_factory=namedtuple_row, connect_timeout=10) as connection:
+        with connect(address, PATIENCE_S) as connection:
             yield connection, address.place
     except psycopg.Error as error:
         raise GossamerError(f"The frontier cannot be opened: {address.explain(error)}.") from None

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import PGconn, Ping
+from psycopg.rows import namedtuple_row
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
+
+    from gossamer.frontier.postgres.address import Address
 
 T = TypeVar("T")
+
+EXTRA_PATIENCE_S = 1.0  # with the server, which may have time limits of its own, and words for them
+PING_S = 10
+_SILENCE = "it has not answered for {:.0f} s: see whether it is paused, overloaded, or waits for somebody's lock"
 
 
 class PatientConnection(psycopg.Connection[Any]):
@@ -19,6 +29,16 @@ class PatientConnection(psycopg.Connection[Any]):
 
     patience_s = math.inf  # with one answer
     abandoned = False  # set by another thread: whoever waits here is to give up
+    _is_unhurried = False
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """Inside, an answer may take as long as the server answers others: building an index can take hours."""
+        self._is_unhurried = True
+        try:
+            yield
+        finally:
+            self._is_unhurried = False
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **options: Any) -> T:
         """Do what the driver has to do; it looks up every tenth of a second while nothing comes."""
@@ -31,9 +51,31 @@ class PatientConnection(psycopg.Connection[Any]):
             while True:
                 ready = yield wanted
                 if not ready and (self.abandoned or time.monotonic() > give_up_s):
-                    self.pgconn.finish()  # so that nobody asks it anything more, such as to roll back
-                    raise psycopg.OperationalError(f"it has not answered for {self.patience_s:.0f} s")
+                    if self.abandoned or not (self._is_unhurried and self._answers_others()):
+                        self.pgconn.finish()  # so that nobody asks it anything more, such as to roll back
+                        raise psycopg.OperationalError(_SILENCE.format(self.patience_s))
+                    give_up_s = time.monotonic() + self.patience_s
                 wanted = steps.send(ready)
         except StopIteration as ended:
             result: T = ended.value
             return result
+
+    def _answers_others(self) -> bool:
+        """Tell whether the server has a word, and be it a refusal, for somebody who comes without a password."""
+        somebody = make_conninfo(self.info.dsn, connect_timeout=PING_S)
+        return PGconn.ping(somebody.encode()) in (Ping.OK, Ping.REJECT)
+
+
+def connect(address: Address, patience_s: float) -> PatientConnection:
+    """Open a connection with so much patience for one answer, and for a network that swallows everything."""
+    connection = PatientConnection.connect(
+        address.text,
+        autocommit=True,
+        row_factory=namedtuple_row,
+        connect_timeout=address.connect_timeout,
+        application_name="gossamer",
+        keepalives_idle=10,
+        tcp_user_timeout=round(patience_s * 1000),
+    )
+    connection.patience_s = patience_s + EXTRA_PATIENCE_S
+    return connection

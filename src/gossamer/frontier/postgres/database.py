@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from psycopg import errors
-from psycopg.rows import namedtuple_row
 
 from gossamer import metrics
 from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.patience import growing_wait_s
-from gossamer.frontier.postgres.connection import PatientConnection
+from gossamer.frontier.postgres.connection import connect
 from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
 from gossamer.frontier.postgres.migrating import find_crawl, migrate
 from gossamer.frontier.postgres.transaction import Transaction
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.postgres.address import Address
+    from gossamer.frontier.postgres.connection import PatientConnection
 
 T = TypeVar("T")
 Row = Any  # a named tuple of a statement's columns
@@ -41,7 +41,6 @@ SQL = read_statements(_FOLDER / "queries.sql") | read_statements(_FOLDER / "barr
 TRIES = 6  # of a transaction that deadlocks
 FIRST_PATIENCE_S = 0.5
 MOST_PATIENCE_S = 4.0  # between two attempts to connect
-EXTRA_PATIENCE_S = 1.0  # with the server, which has time limits of its own
 
 # Only plans that walk indexes: right for every statement here, whatever the statistics say or fail to say. So a plan is
 # made once per connection and statement: making one for every shard of a batch anew was a tenth of the server's work.
@@ -105,19 +104,10 @@ class Database:
     # ------------------------------------------------------------------ connecting
 
     def _connect(self) -> PatientConnection:
-        self._connection = connection = PatientConnection.connect(
-            self.address.text,
-            autocommit=True,
-            row_factory=namedtuple_row,
-            connect_timeout=10,
-            application_name="gossamer",
-            keepalives_idle=10,
-            tcp_user_timeout=self._patience_ms,  # a network that swallows everything is noticed within the lease
-        )
+        self._connection = connection = connect(self.address, self._patience_ms / 1000)
         return connection
 
     def _ready(self, connection: PatientConnection) -> None:
-        connection.patience_s = self._patience_ms / 1000 + EXTRA_PATIENCE_S
         connection.execute(_SETTINGS.encode(), prepare=False)
         connection.execute(_TIMEOUTS.encode(), {"patience_ms": self._patience_ms}, prepare=False)
         self._has_stage = False

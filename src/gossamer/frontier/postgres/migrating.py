@@ -11,7 +11,12 @@ from gossamer.frontier.upgrading import refuse_older_workers
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.resources.abc import Traversable
+
     import psycopg
+
+    from gossamer.frontier.postgres.connection import PatientConnection
 
 _SCRIPTS = resources.files("gossamer.frontier.postgres") / "migrations"
 LEASE_S = 60.0  # unless a crawl has another
@@ -19,27 +24,32 @@ TERMS_VERSION = 2  # the first that kept it
 _LOCK = 0x676F7373616D6572  # of this database, while its schema changes; any number that nobody else uses
 
 
-def migrate(connection: psycopg.Connection[Any], place: str) -> None:
+def migrate(connection: PatientConnection, place: str) -> None:
     """Run what is missing of the numbered scripts, each once. Whoever comes first does, and others wait for it."""
     scripts = sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
     version = schema_version(connection)
     if version == len(scripts):
         return
-    if 0 < version < len(scripts):
-        refuse_older_workers(place, lambda: _beats(connection), _lease_s(connection, version))
-    with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-        version = schema_version(connection)
-        if version > len(scripts):
-            raise GossamerError(f"The frontier in {place} was written by a newer Gossamer: upgrade this one to go on.")
-        if version == 0:
-            connection.execute("CREATE SCHEMA IF NOT EXISTS gossamer")
-            connection.execute("CREATE TABLE gossamer.schema_version (version int4 NOT NULL)")
-            connection.execute("INSERT INTO gossamer.schema_version VALUES (0)")
-        for number, script in enumerate(scripts[version:], start=version + 1):
-            connection.execute("SET LOCAL search_path = gossamer")
-            connection.execute(script.read_bytes(), prepare=False)
-            connection.execute("UPDATE gossamer.schema_version SET version = %s", (number,))
+    with connection.unhurried():
+        if 0 < version < len(scripts):
+            refuse_older_workers(place, lambda: _beats(connection), _lease_s(connection, version))
+        with connection.transaction():
+            _run_missing(connection, place, scripts)
+
+
+def _run_missing(connection: PatientConnection, place: str, scripts: Sequence[Traversable]) -> None:
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+    version = schema_version(connection)
+    if version > len(scripts):
+        raise GossamerError(f"The frontier in {place} was written by a newer Gossamer: upgrade this one to go on.")
+    if version == 0:
+        connection.execute("CREATE SCHEMA IF NOT EXISTS gossamer")
+        connection.execute("CREATE TABLE gossamer.schema_version (version int4 NOT NULL)")
+        connection.execute("INSERT INTO gossamer.schema_version VALUES (0)")
+    for number, script in enumerate(scripts[version:], start=version + 1):
+        connection.execute("SET LOCAL search_path = gossamer")
+        connection.execute(script.read_bytes(), prepare=False)
+        connection.execute("UPDATE gossamer.schema_version SET version = %s", (number,))
 
 
 def _beats(connection: psycopg.Connection[Any]) -> dict[int, int]:
