@@ -252,7 +252,7 @@ def test_a_crawl_that_cannot_be_looked_at_says_so_once_and_ends_when_its_time_is
     server: Server, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crawl_module, "LOOK_EVERY_S", 0.01)
-    with Crawl(server.seeds(1), **terms, max_duration=1) as crawl:
+    with Crawl(server.seeds(1), **terms, max_duration=2) as crawl:
         drop_table(terms["data_dir"], "given_up")  # which a worker that gives nothing up does not miss
         list(crawl)
     assert crawl.end is End.DURATION

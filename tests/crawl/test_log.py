@@ -92,19 +92,19 @@ def test_a_log_that_cannot_be_written_ends_no_crawl_and_goes_on_when_it_can(tmp_
 
 def test_after_sighup_no_process_holds_a_log_file_that_was_moved_away(tmp_path: Path) -> None:
     """What logrotate does in its plain mode."""
-    with simweb.serve(simweb.plain_web(sites=4, pages=30)) as server:
+    with simweb.serve(simweb.plain_web(sites=4, pages=60)) as server:
         crawl = Crawl(server, tmp_path / "data", delay_s=0.3)
         log, moved = crawl.folder / "logs" / "gossamer.log", crawl.folder / "logs" / "away.log"
         with crawl.start() as start:
             crawl.wait_for_requests(8)
             processes = [start.pid, *start.workers()]
             assert len(processes) == 3
-            assert all(log in open_files(pid) for pid in processes)
+            wait_until(lambda: all(log in open_files(pid) for pid in processes), "both workers to log")
             log.rename(moved)
             start.signal(signal.SIGHUP)
             wait_until(lambda: not any(moved in open_files(pid) for pid in processes), "the old log to be let go")
+            wait_until(lambda: all(log in open_files(pid) for pid in processes), "the new one to be opened")
             assert [start.pid, *start.workers()] == processes, "nobody died of it"
-            assert all(log in open_files(pid) for pid in processes)
             answered = server.answered()
             crawl.wait_for_requests(answered + 4)
             start.signal(signal.SIGTERM)
@@ -132,7 +132,7 @@ def test_a_crawl_stops_in_good_order_when_its_terminal_is_closed(tmp_path: Path)
             while server.answered() < 8:
                 os.read(ours, 65_536)  # or it would wait for us
             os.close(ours)
-            assert process.wait(timeout=30) == PIPE_CLOSED, "there was nobody to tell"
+            assert process.wait(timeout=60) == PIPE_CLOSED, "there was nobody to tell"
         finally:
             process.kill()
             process.wait()
