@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -150,3 +153,18 @@ def test_a_command_says_in_one_line_that_the_database_hangs_and_exits_with_2(
         assert line.startswith("gossamer: The frontier cannot be ")
         assert "it has not answered" in line
         assert "sesame" not in line
+
+
+def test_what_is_logged_of_a_slow_database_is_shown_to_nobody_who_has_no_crawl() -> None:
+    program = """
+import atexit, logging, sys
+atexit.register(logging.getLogger("gossamer.frontier").warning, "Statement x held its connection", stack_info=True)
+sys.argv[1:] = ["--version"]
+from gossamer.cli import main
+main()
+"""
+    path = os.pathsep.join(filter(None, sys.path))
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("gossamer ")
+    assert done.stderr == ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import logging
 import os
 import sys
 from difflib import get_close_matches
@@ -76,6 +77,7 @@ def gossamer() -> None:
 
 def main() -> None:
     """Run the command named on the command line and exit with its status."""
+    logging.getLogger().addHandler(logging.NullHandler())  # only a crawl has a log; others say all in their sentence
     sys.exit(run(sys.argv[1:]))
 
 

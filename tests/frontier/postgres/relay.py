@@ -12,7 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 if TYPE_CHECKING:
     from types import TracebackType
 
-SILENCE_S = 20.0  # then it hangs up, so that whoever would wait for ever fails
+SILENCE_S = 30.0  # then it hangs up, so that whoever would wait for ever fails
 _READY = b"Z\0\0\0\5"  # what the server says when it waits for the next question
 
 

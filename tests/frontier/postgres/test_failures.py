@@ -144,5 +144,5 @@ def test_a_statement_that_holds_its_connection_is_logged_with_its_name_and_calle
         before = metrics.snapshot().get(counted, 0.0)
         frontier.add([link("a.test/")])
     assert metrics.snapshot()[counted] == before + 1
-    (said,) = [record.getMessage() for record in caplog.records if "Statement unseen" in record.getMessage()]
-    assert "test_a_statement_that_holds_its_connection_is_logged" in said
+    (record,) = [record for record in caplog.records if "Statement unseen" in record.getMessage()]
+    assert "test_a_statement_that_holds_its_connection_is_logged" in str(record.stack_info)

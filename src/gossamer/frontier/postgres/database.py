@@ -6,7 +6,6 @@ import logging
 import random
 import threading
 import time
-import traceback
 from contextlib import contextmanager
 from importlib import resources
 from itertools import count
@@ -253,5 +252,4 @@ class Database:
             spent_s = time.perf_counter() - began
             metrics.FRONTIER_STATEMENT_SECONDS.labels(name).observe(spent_s)
             if spent_s > self._slow_s:
-                stack = "".join(traceback.format_stack(limit=20)[:-2])
-                log.warning("Statement %s held its connection for %.1f s, called from:\n%s", name, spent_s, stack)
+                log.warning("Statement %s held its connection for %.1f s.", name, spent_s, stack_info=True)
