@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness import traps
-from gossamer.politeness.traps import Distinct, Places, Trap, TrapGuard, TrapSettings, _size, find_trap, strip_session
+from gossamer.politeness.traps import Trap, TrapGuard, TrapSettings, find_trap, strip_session
 from gossamer.urls import identify, normalise
 
 if TYPE_CHECKING:
@@ -177,35 +176,6 @@ def test_without_limits_everything_is_followed() -> None:
     guard.note_page(SITE, "")
     urls = [f"https://{name}.a.test/?{name}" for name in "xyz"]
     assert select(guard, *urls, f"{HOST}/1/1/1/1/1") == ([*urls, f"{HOST}/1/1/1/1/1"], {})
-
-
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traps, "MAX_VALUES", 100)
-    monkeypatch.setattr(traps, "MAX_SITES", 100)
-    guard = TrapGuard(TrapSettings())
-    for number in range(1_000):
-        select(guard, f"https://h{number}.s{number % 300}.test/{number}?p{number}", site=f"t{number}.test")
-        guard.note_page(f"t{number}.test", number)
-    for memory in (guard._parameter_sets, guard._hosts, guard._voices):
-        assert sum(map(_size, memory._values.values())) == memory._total <= 100
-    assert len(guard._worths) <= 100
-
-
-def test_as_many_distinct_values_of_a_key_are_admitted_as_may_be() -> None:
-    distinct = Distinct(2)
-    assert [distinct.count("key"), distinct.admits("key", 1), distinct.count("key")] == [0, True, 1]
-    assert [distinct.admits("key", 1), distinct.admits("key", 2), distinct.admits("key", 3)] == [True, True, False]
-    assert [distinct.admits("key", 1), distinct.admits("other", 3), distinct.count("key")] == [True, True, 2]
-
-
-def test_what_is_remembered_by_places_is_what_came_last() -> None:
-    places = Places(1 << 4)
-    for number in range(1_000):
-        places.add(f"value {number}")
-        assert f"value {number}" in places
-    kept = [number for number in range(1_000) if f"value {number}" in places]
-    assert 1 <= len(kept) <= 16
-    assert "value 1000" not in places
 
 
 def test_a_link_costs_microseconds() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -50,7 +49,6 @@ class AddressVerdict:
         return self.reason is None
 
 
-@lru_cache(maxsize=1 << 14)
 def judge_address(
     address: str | IPv4Address | IPv6Address, allowed_networks: tuple[Network, ...] = ()
 ) -> AddressVerdict:

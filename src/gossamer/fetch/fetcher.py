@@ -40,8 +40,8 @@ class Fetcher:
         self._settings = settings
         networks = tuple(map(parse_network, settings.allow_network))
         # Remembered by address alone: hashing networks costs more than all else about them.
-        self._judge = lru_cache(maxsize=1 << 14)(lambda address: judge_address(address, networks))
-        self._is_own = lru_cache(maxsize=1 << 14)(lambda address: is_in_any(address, networks))
+        self._judge = lru_cache(maxsize=1 << 10)(lambda address: judge_address(address, networks))
+        self._is_own = lru_cache(maxsize=1 << 10)(lambda address: is_in_any(address, networks))
         self._headers = request_headers(settings, user_agent=user_agent, email=email)
         self._resolver = Resolver(nameserver=settings.nameserver, timeout_s=settings.dns_timeout_s)
         self._slots = AddressSlots(settings.per_address)
@@ -156,7 +156,6 @@ def request_headers(settings: FetchSettings, *, user_agent: str, email: str) -> 
     return headers
 
 
-@lru_cache(maxsize=1 << 14)
 def _literal(name: str) -> tuple[str, ...]:
     """Return the address that a host name is, if it is one."""
     if not (name[-1].isdigit() or ":" in name):

@@ -9,12 +9,12 @@ it, and gives a trap a little more before it shuts again.
 from __future__ import annotations
 
 import re
-from array import array
-from collections import Counter, OrderedDict
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
+from gossamer.politeness.memories import Distinct, Numbers, Places
 from gossamer.urls import identify
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     from gossamer.urls import Url
 
-MAX_VALUES: Final = 50_000  # remembered per limit: some 10 MB at worst
 PASSED_PLACES: Final = 1 << 17  # for links that are known to pass: 1 MB
 SHOWN_PLACES: Final = 1 << 18  # for contents that were shown: 2 MB
-MAX_SITES: Final = 100_000  # whose worth is remembered
+PATH_PLACES: Final = 1 << 16  # for paths and the parameters under them: 2.5 MB
+SITE_PLACES: Final = 1 << 16  # for sites: half a megabyte for each number, 2.5 MB for their hosts
+VOICE_PLACES: Final = 1 << 17  # for who linked to whom: 1 MB
 MAX_VOICES: Final = 100  # sites that speak for another
 MAX_PATIENCE: Final = 10_000
 NEW_CONTENT: Final = 2  # so many more pages with known content, for each with new one
@@ -121,12 +122,14 @@ class TrapGuard:
 
     def __init__(self, settings: TrapSettings) -> None:
         self._settings = settings
-        self._parameter_sets = Distinct(settings.max_parameter_sets)
-        self._hosts = Distinct(settings.max_hosts_per_site)
-        self._voices = Distinct(MAX_VOICES)
-        self._worths: OrderedDict[str, _Worth] = OrderedDict()
-        self._shown = Places(SHOWN_PLACES)
         self._passed = Places(PASSED_PLACES)
+        self._parameter_sets = Distinct(settings.max_parameter_sets, PATH_PLACES)
+        self._hosts = Distinct(settings.max_hosts_per_site, SITE_PLACES)
+        self._heard = Places(VOICE_PLACES)
+        self._voices = Numbers(SITE_PLACES)  # other sites that link to it
+        self._shown = Places(SHOWN_PLACES)
+        self._pages = Numbers(SITE_PLACES)
+        self._patience = Numbers(SITE_PLACES)  # with content that is known already
 
     def select(
         self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int
@@ -140,7 +143,7 @@ class TrapGuard:
         refused: Counter[Trap] = Counter()
         for link in links:
             if link.site != site:
-                self._voices.admits(link.site, site)
+                self._hear(link.site, site)
             if link.url_hash in self._passed:  # most links of a page are on its neighbours too
                 kept.append(link)
                 continue
@@ -158,30 +161,31 @@ class TrapGuard:
 
     def note_page(self, site: str, content: Hashable) -> None:
         """Remember that a site has shown a page, and what was on it."""
-        is_new = (site, content) not in self._shown
-        self._shown.add((site, content))
-        worth = self._worths.get(site)
-        if worth is None:
-            worth = self._worths[site] = _Worth(self._settings.same_content_patience)
-            if len(self._worths) > MAX_SITES:
-                self._worths.popitem(last=False)
+        shown, first = (site, content), self._settings.same_content_patience
+        patience = self._patience.get(site, first)
+        if shown in self._shown:
+            patience -= 1
         else:
-            self._worths.move_to_end(site)
-        worth.pages += 1
-        if is_new:
-            worth.patience = min(worth.patience + NEW_CONTENT, MAX_PATIENCE + self._settings.same_content_patience)
-        else:
-            worth.patience -= 1
+            self._shown.add(shown)
+            patience = min(patience + NEW_CONTENT, MAX_PATIENCE + first)
+        self._patience.put(site, patience)
+        self._pages.put(site, self._pages.get(site, 0) + 1)
+
+    def _hear(self, site: str, voice: str) -> None:
+        """Remember that another site links to a site."""
+        said = (site, voice)
+        if said not in self._heard:
+            self._heard.add(said)
+            self._voices.put(site, min(self._voices.get(site, 0) + 1, MAX_VOICES))
 
     def _spent(self, site: str, pages: int) -> Trap | None:
         """Tell why a site's own links are followed no further, if they are not."""
         if not self._settings.trap_limits:
             return None
-        if worth := self._worths.get(site):
-            if worth.patience <= 0:
-                return Trap.SAME_CONTENT
-            pages = max(pages, worth.pages)  # what is not kept, by the site's own wish, is in this memory alone
-        budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._voices.count(site)
+        if self._patience.get(site, 1) <= 0:
+            return Trap.SAME_CONTENT
+        pages = max(pages, self._pages.get(site, 0))  # what is not kept, by the site's own wish, is known here alone
+        budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._voices.get(site, 0)
         return Trap.SITE_BUDGET if pages >= budget else None
 
     def _remembered(self, link: Url, host: str) -> Trap | None:
@@ -194,75 +198,6 @@ class TrapGuard:
             if not self._parameter_sets.admits(path, names):
                 return Trap.PARAMETER_SETS
         return None
-
-
-@dataclass(slots=True)
-class _Worth:
-    """What a site has shown so far."""
-
-    patience: int  # with content that is known already
-    pages: int = 0
-
-
-class Places:
-    """Remembers values by their hashes, one in each of so many places: whoever comes there later takes the place.
-
-    It has its full size from the start, so that a crawl does not grow for hours until its memory is full. What it
-    forgets was not met of late; what it takes for known by mistake, once in 2^64, is one link or one page.
-    """
-
-    def __init__(self, places: int) -> None:
-        """Have so many places, a power of two."""
-        self._mask = places - 1
-        self._hashes = array("q", bytes(8 * places))
-
-    def add(self, value: Hashable) -> None:
-        """Remember a value."""
-        hashed = hash(value)
-        self._hashes[hashed & self._mask] = hashed
-
-    def __contains__(self, value: Hashable) -> bool:
-        """Tell whether a value is remembered."""
-        hashed = hash(value)
-        return self._hashes[hashed & self._mask] == hashed
-
-
-class Distinct:
-    """Counts distinct values per key up to a limit, of the keys seen of late: bounded, whatever comes."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        # By hashes: a collision only admits one more. Most keys have one value, for which a set would be a waste.
-        self._values: OrderedDict[int, int | set[int]] = OrderedDict()
-        self._total = 0
-
-    def admits(self, key: Hashable, value: Hashable) -> bool:
-        """Tell whether a value is one of the first so many of its key."""
-        place, hashed = hash(key), hash(value)
-        seen = self._values.get(place)
-        if seen is None:
-            self._values[place] = hashed
-        else:
-            self._values.move_to_end(place)
-            several = {seen} if isinstance(seen, int) else seen
-            if hashed in several:
-                return True
-            if len(several) >= self._limit:
-                return False
-            several.add(hashed)
-            self._values[place] = several
-        self._total += 1
-        while self._total > MAX_VALUES and len(self._values) > 1:
-            self._total -= _size(self._values.popitem(last=False)[1])
-        return True
-
-    def count(self, key: Hashable) -> int:
-        """Return how many values a key has, as far as remembered."""
-        return _size(self._values.get(hash(key), set()))
-
-
-def _size(values: int | set[int]) -> int:
-    return 1 if isinstance(values, int) else len(values)
 
 
 def _repeats(path: str, times: int) -> bool:

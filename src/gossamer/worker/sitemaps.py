@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.frontier import FrontierError
 from gossamer.politeness.hosts import robots_url
+from gossamer.politeness.memories import Distinct
 from gossamer.politeness.sitemaps import (
     MAX_STEPS,
     guess_sitemap,
@@ -23,7 +24,6 @@ from gossamer.politeness.sitemaps import (
     sitemaps_of,
     submission_of,
 )
-from gossamer.politeness.traps import Distinct
 from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, Retry, UrlStatus
 from gossamer.urls import Url, hash_url, host_of, identify, site_of
 from gossamer.worker.rows import answer_row
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 PORTION_LINKS: Final = 2_000  # handed in at once: more would hold the frontier for too long
 MAX_WAITING_BYTES: Final = 256_000_000  # of sitemaps that came and are still to be read
 CROWDED_S: Final = 60.0  # one for which there is no room then comes again after so long
+HOST_PLACES: Final = 1 << 14  # for hosts and the first sitemaps of each: half a megabyte
 MAX_FOREIGN_SITES: Final = 50  # whose robots.txt files are looked up for one sitemap
 
 
@@ -65,7 +66,7 @@ class Sitemaps:
         self._store = store
         self._figures = figures
         self._chooser = chooser
-        self._files = Distinct(settings.max_sitemaps)  # by host; forgotten at a restart, like other limits
+        self._files = Distinct(settings.max_sitemaps, HOST_PLACES)  # by host; forgotten at a restart, like other limits
         self._reading = asyncio.Lock()
         self._waiting_bytes = 0
 

@@ -1,0 +1,135 @@
+"""Memories of a fixed size: what a worker remembers of links and sites, however many it meets. Pure.
+
+Each has its full size from the start, so that a crawl does not grow for hours until its memories are full. All go by
+the hashes of what they are given: what one takes for known by mistake, once in 2^64, is one link or one page. What one
+forgets, since others took its place, was not met of late.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+NEIGHBOURS: Final = 8  # a key is in the place that its hash names, or in one of the next
+FEW: Final = 4  # values of a key that have places of their own; most keys have no more
+MAX_MANY: Final = 50_000  # values of all keys that have more: some 5 MB
+
+
+class Places:
+    """Remembers values, one in each of so many places (a power of two): whoever comes later takes the place."""
+
+    def __init__(self, places: int) -> None:
+        self._mask = places - 1
+        self._hashes = array("q", bytes(8 * places))
+
+    def add(self, value: Hashable) -> None:
+        """Remember a value."""
+        hashed = hash(value)
+        self._hashes[hashed & self._mask] = hashed
+
+    def __contains__(self, value: Hashable) -> bool:
+        """Tell whether a value is remembered."""
+        hashed = hash(value)
+        return self._hashes[hashed & self._mask] == hashed
+
+
+class Keys:
+    """Gives each key one of so many places (a power of two), if need be that of another."""
+
+    def __init__(self, places: int) -> None:
+        self._mask = places - 1
+        self._hashes = array("q", bytes(8 * (places + NEIGHBOURS)))
+
+    def __len__(self) -> int:
+        """Return how many places there are."""
+        return len(self._hashes)
+
+    def find(self, hashed: int) -> tuple[int, bool]:
+        """Return the place of a key, and whether it was the key's before."""
+        home = hashed & self._mask
+        for place in range(home, home + NEIGHBOURS):
+            found = self._hashes[place]
+            if found == hashed:
+                return place, True
+            if not found:
+                break
+        else:
+            place = home
+        return place, False
+
+    def take(self, place: int, hashed: int) -> None:
+        """Give a place to a key."""
+        self._hashes[place] = hashed
+
+
+class Numbers:
+    """A number for each of many keys."""
+
+    def __init__(self, places: int) -> None:
+        self._keys = Keys(places)
+        self._numbers = array("q", bytes(8 * len(self._keys)))
+
+    def get(self, key: Hashable, default: int) -> int:
+        """Return the number of a key, if it is remembered."""
+        place, is_known = self._keys.find(_hash(key))
+        return self._numbers[place] if is_known else default
+
+    def put(self, key: Hashable, number: int) -> None:
+        """Remember the number of a key."""
+        hashed = _hash(key)
+        place, _ = self._keys.find(hashed)
+        self._keys.take(place, hashed)
+        self._numbers[place] = number
+
+
+class Distinct:
+    """Admits so many distinct values of each key: the first ones."""
+
+    def __init__(self, limit: int, places: int) -> None:
+        self._limit = limit
+        self._keys = Keys(places)
+        self._few = array("q", bytes(8 * FEW * len(self._keys)))
+        self._many: OrderedDict[int, set[int]] = OrderedDict()  # the key that was met last at the end
+        self._total = 0  # values in there
+
+    def admits(self, key: Hashable, value: Hashable) -> bool:
+        """Tell whether a value is one of the first so many of its key."""
+        hashed, wanted = _hash(key), _hash(value)
+        values = self._many.get(hashed)
+        if values is None:
+            start = self._start_of_few(hashed)
+            for place in range(start, start + min(FEW, self._limit)):
+                if not self._few[place]:
+                    self._few[place] = wanted
+                if self._few[place] == wanted:
+                    return True
+            if self._limit <= FEW:
+                return False
+            values = self._many[hashed] = set(self._few[start : start + FEW])
+            self._total += FEW
+        self._many.move_to_end(hashed)
+        if wanted in values:
+            return True
+        if len(values) >= self._limit:
+            return False
+        values.add(wanted)
+        self._total += 1
+        while self._total > MAX_MANY and len(self._many) > 1:
+            self._total -= len(self._many.popitem(last=False)[1])
+        return True
+
+    def _start_of_few(self, hashed: int) -> int:
+        """Return where the first few values of a key are: all 0 if it was not known."""
+        place, is_known = self._keys.find(hashed)
+        if not is_known:
+            self._keys.take(place, hashed)
+            self._few[place * FEW : place * FEW + FEW] = array("q", bytes(8 * FEW))
+        return place * FEW
+
+
+def _hash(value: Hashable) -> int:
+    return hash(value) or 1  # 0 is a place that nobody has

@@ -1,0 +1,90 @@
+"""What a worker remembers of links and sites has a fixed size."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+
+from gossamer.politeness import memories
+from gossamer.politeness.memories import FEW, Distinct, Numbers, Places
+from gossamer.politeness.traps import TrapGuard, TrapSettings
+from gossamer.urls import identify
+
+
+def test_places_remember_what_came_last() -> None:
+    places = Places(1 << 4)
+    for number in range(1_000):
+        places.add(f"value {number}")
+        assert f"value {number}" in places
+    kept = [number for number in range(1_000) if f"value {number}" in places]
+    assert 1 <= len(kept) <= 16
+    assert "value 1000" not in places
+
+
+def test_keys_with_the_same_place_do_not_take_it_from_each_other() -> None:
+    numbers = Numbers(1 << 10)
+    keys = [key << 10 for key in range(1, memories.NEIGHBOURS + 1)]  # the hash of a number is the number
+    for key in keys:
+        numbers.put(key, -key)
+    assert [numbers.get(key, 0) for key in keys] == [-key for key in keys]
+    assert numbers.get(100 << 10, 7) == 7
+    numbers.put(100 << 10, 8)  # one too many
+    assert numbers.get(100 << 10, 7) == 8
+    assert [numbers.get(key, 0) for key in keys] == [0, *(-key for key in keys[1:])]
+
+
+def test_the_last_places_have_neighbours_too() -> None:
+    numbers = Numbers(1 << 4)
+    for key in (15, 31, 47):
+        numbers.put(key, key)
+    assert [numbers.get(key, 0) for key in (15, 31, 47)] == [15, 31, 47]
+
+
+def test_a_key_whose_hash_is_zero_is_a_key_too() -> None:
+    numbers, distinct = Numbers(1 << 4), Distinct(1, 1 << 4)
+    assert numbers.get(0, 5) == 5
+    numbers.put(0, 6)
+    assert numbers.get(0, 5) == 6
+    assert [distinct.admits(0, 0), distinct.admits(0, 0), distinct.admits(0, 2)] == [True, True, False]
+
+
+@pytest.mark.parametrize("limit", [1, 2, FEW, FEW + 1, 100])
+def test_as_many_distinct_values_of_a_key_are_admitted_as_may_be(limit: int) -> None:
+    distinct = Distinct(limit, 1 << 4)
+    for _ in range(3):
+        assert [distinct.admits("key", f"{value}") for value in range(limit + 50)] == [True] * limit + [False] * 50
+        assert distinct.admits("other", "")
+
+
+def test_a_key_that_took_the_place_of_another_begins_with_none() -> None:
+    distinct = Distinct(2, 1)
+    for key in range(1, 100):
+        assert [distinct.admits(key, f"{key} {value}") for value in range(3)] == [True, True, False]
+
+
+def test_of_keys_with_many_values_those_met_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memories, "MAX_MANY", 100)
+    distinct = Distinct(20, 1 << 10)
+    for key in range(1, 51):
+        for value in range(25):
+            assert distinct.admits(key, f"{value}") is (value < 20)
+        assert sum(map(len, distinct._many.values())) == distinct._total <= 100
+    assert set(distinct._many) == {46, 47, 48, 49, 50}
+    assert not distinct.admits(46, "another")
+    assert distinct.admits(1, "another")
+
+
+def test_what_traps_are_known_by_does_not_grow() -> None:
+    guard = TrapGuard(TrapSettings())
+    links = [identify(f"https://h{number % 3}.s{number}.test/{number}?p{number}") for number in range(20_000)]
+    tracemalloc.start()
+    try:
+        for number, link in enumerate(links):
+            site = f"t{number}.test"
+            guard.select([link], host=f"https://{site}", site=site, year=2030)
+            guard.note_page(site, number)
+        gained, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert gained < 200_000  # 10 bytes for each site, path, host and content that it met
