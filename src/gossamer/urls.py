@@ -111,7 +111,7 @@ def site_of(url: str) -> str:
     return _site_of_host(host_of(url))
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)
 def _site_of_host(host: str) -> str:
     return site_of_name(name_of_host(host))
 
@@ -156,7 +156,7 @@ def _tidy_escape(escape: re.Match[str]) -> str:
     return escape[0].upper()
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)
 def _tidy_authority(authority: str) -> str | Refusal:
     if "@" in authority:
         return Refusal.CREDENTIALS

@@ -22,7 +22,7 @@ class SiteKey(NamedTuple):
     site_id: int
 
 
-@lru_cache(100_000)
+@lru_cache(maxsize=1 << 12)
 def site_key(crawl: int, site: str) -> SiteKey:
     """Return a site's key: 72 bits of a hash. A billion sites make a clash of two of them a matter of 1 in 10,000."""
     return SiteKey(*_KEY.unpack(xxh3_128_digest(f"{crawl}/{site}".encode())))
