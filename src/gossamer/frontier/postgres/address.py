@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -29,6 +30,9 @@ _REFUSALS = ("too many clients", "connection slots are reserved", "too many conn
 
 CONNECT_S = 10  # per host that the address names
 _SCHEMES = ("postgresql://", "postgres://")
+# A password with a bare @ or / in it ends there for libpq, which takes the rest for a host or a database: names that we
+# look up and say aloud. So a bare @ stands once before all else, or in what follows the name of the database.
+_URI = re.compile(r"\w+://([^:@/?]*(:[^@/]*)?@)?[^@/?]*(/[^@?]*(\?.*)?|\?[^@]*)?", re.DOTALL)
 
 
 def split_password(text: str) -> tuple[str, str]:
@@ -41,7 +45,8 @@ def split_password(text: str) -> tuple[str, str]:
 def _parse(text: str) -> dict[str, Any]:
     """Read an address, of which nothing that is wrong is repeated: it may be the password."""
     try:
-        if text and not text.startswith(_SCHEMES) and "=" not in text:
+        is_uri = text.startswith(_SCHEMES)
+        if (text and not is_uri and "=" not in text) or (is_uri and not _URI.fullmatch(text)):
             raise psycopg.ProgrammingError
         return conninfo_to_dict(text)
     except psycopg.Error:

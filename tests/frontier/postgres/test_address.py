@@ -1,0 +1,49 @@
+"""How the address of a database is read: no mistake in it gives the password away."""
+
+from __future__ import annotations
+
+import pytest
+
+from gossamer.errors import GossamerError
+from gossamer.frontier.postgres.address import Address, split_password
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:open/sesame@here/crawls",
+        "postgresql://me:1234/sesame@here/crawls",
+        "postgresql://me:open@sesame@here/crawls",
+        "postgresql://me:open@/sesame@here/crawls",
+        "postgresql://me:sesame/@here/crawls",
+        "postgres://me:sesame/sesame@/crawls?host=here",
+        "postgresql://here?password=sesame@sesame",
+    ],
+)
+def test_a_password_that_is_not_encoded_is_neither_taken_for_a_name_nor_repeated(address: str) -> None:
+    with pytest.raises(GossamerError, match="percent-encoded") as caught:
+        Address(address)
+    assert "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "place", "password"),
+    [
+        ("postgresql://", "its default database on this machine", ""),
+        ("postgresql:///crawls?host=/run/pg", "crawls on /run/pg", ""),
+        ("postgresql://%2Frun%2Fpg/crawls", "crawls on /run/pg", ""),
+        ("postgresql://me@[2001:db8::1]:5433/crawls", "crawls on 2001:db8::1", ""),
+        ("postgresql://me:open%2Fsesame%40@here,there:5433/crawls", "crawls on here,there", "open/sesame@"),
+        ("postgresql://me:open?sesame:#@here/crawls", "crawls on here", "open?sesame:#"),
+        ("postgresql://here/crawls?user=me&password=s@sam/e", "crawls on here", "s@sam/e"),
+        ("postgresql://here?dbname=crawls&sslmode=verify-full", "crawls on here", ""),
+        ("host=here dbname=crawls password='open @/sesame'", "crawls on here", "open @/sesame"),
+    ],
+)
+def test_addresses_that_are_right_are_read(
+    address: str, place: str, password: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PGHOST", "PGDATABASE", "PGUSER"):
+        monkeypatch.delenv(name, raising=False)
+    assert Address(address).place == place
+    assert split_password(address)[1] == password
