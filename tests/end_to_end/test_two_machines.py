@@ -17,6 +17,17 @@ from tests.frontier.postgres_server import new_database
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gossamer.frontier import Frontier
+
+
+def stops_with_sites(worker: int, frontier: Frontier) -> bool:
+    """Stop a worker for good, if it has sites in hand."""
+    os.kill(worker, signal.SIGSTOP)
+    if any(each.sites for each in frontier.workers() if each.label.endswith(f":{worker}")):
+        return True
+    os.kill(worker, signal.SIGCONT)
+    return False
+
 
 def test_a_supervisor_ends_its_own_dead_worker_at_once_and_no_other(tmp_path: Path) -> None:
     address = new_database()
@@ -29,6 +40,7 @@ def test_a_supervisor_ends_its_own_dead_worker_at_once_and_no_other(tmp_path: Pa
                 wait_until(lambda: any(crawl.folder.glob("warc/*")), "both to have pages")  # noqa: B023
             (victim,), (bystander,) = here.workers(), there.workers()
             with open_existing(one.folder) as frontier:
+                wait_until(lambda: stops_with_sites(victim, frontier), "a moment at which it has sites in hand")
                 states = {int(each.label.rpartition(":")[2]): each for each in frontier.workers()}
                 killed_s = time.monotonic()
                 os.kill(victim, signal.SIGKILL)
