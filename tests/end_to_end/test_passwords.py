@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from gossamer import simweb
 from gossamer.cli import run
 from gossamer.simweb import plain_web
-from tests.end_to_end.crawls import Crawl, environment
+from tests.end_to_end.crawls import Crawl, environment, wait_until
 from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_a_password_gets_us_in_and_is_seen_nowhere(way: str, place: str, tmp_pat
     with simweb.serve(plain_web(sites=1, pages=3)) as server:
         crawl = Crawl(server, tmp_path / "data", delay_s=0.2, workers=1, frontier=frontier, variables=variables)
         with crawl.start("--log-level", "debug") as start:
-            crawl.wait_for_requests(2)
+            wait_until(lambda: len(start.page_processes()) == 1, "the page process")
             processes = [start.pid, *start.workers(), *start.page_processes()]
             assert len(processes) == 3
             seen = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in processes]

@@ -47,7 +47,7 @@ def test_queries_agree_with_the_server_during_a_crawl_after_a_kill_and_at_the_en
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with simweb.serve(SPEC) as server:
-        crawl = Crawl(server, tmp_path / "data", delay_s=0.1)
+        crawl = Crawl(server, tmp_path / "data", delay_s=0.8)  # so that it lasts while it is queried
         with crawl.start() as start:
             crawl.wait_for_requests(30)
             before = asked_for(server)
@@ -65,7 +65,7 @@ def test_queries_agree_with_the_server_during_a_crawl_after_a_kill_and_at_the_en
         assert before <= killed <= asked_for(server)
         assert set(pages) <= set(stored(crawl, capsys)) <= good_pages(server)
         lost = asked_for(server) - killed
-        crawl.finish()
+        crawl.finish("--delay", "0.1")
         # Only what was under way at the kill was never written down.
         assert asked_for(server) - written_down(crawl, capsys) == lost
         pages = stored(crawl, capsys)
