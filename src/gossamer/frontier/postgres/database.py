@@ -51,13 +51,17 @@ _SETTINGS = """
     SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') IN ('off', 'local')
 """
-# The first unless the operator has set one. The second lets go of what a worker holds that was stopped within a
-# transaction, before those who wait for it lose their patience.
+# The first unless the operator has set one. The next two let go of what a worker holds that was stopped within a
+# transaction, or before it had taken in a long answer, before those who wait for it lose their patience: no other limit
+# of the server's ends a statement whose answer nobody takes. The last finds out about machines that are gone.
 _TIMEOUTS = """
     SELECT set_config('statement_timeout', %(patience_ms)s::text, false)
     WHERE current_setting('statement_timeout') = '0'
     UNION ALL
-    SELECT set_config('idle_in_transaction_session_timeout', (%(patience_ms)s / 2)::text, false)
+    SELECT set_config(name, (%(patience_ms)s / 2)::text, false)
+    FROM (VALUES ('idle_in_transaction_session_timeout'), ('tcp_user_timeout')) AS limits (name)
+    UNION ALL
+    SELECT set_config('tcp_keepalives_idle', '30', false)
 """
 
 
