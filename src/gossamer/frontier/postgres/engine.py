@@ -6,6 +6,7 @@ import json
 import math
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import cycle
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -152,7 +153,8 @@ class PostgresFrontier:
 
     def mark_seeds_loaded(self, digest: str) -> None:
         self._database.run("mark_seeds_loaded", lambda tx: tx.run("mark_seeds_loaded", digest=digest))
-        self._database.rows("analyze")
+        with suppress(FrontierError):  # the server finds out by itself, sooner or later; if it is away, others tell
+            self._database.rows("analyze")
 
     # ------------------------------------------------------------------ rules that changed
 

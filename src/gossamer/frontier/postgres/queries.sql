@@ -451,7 +451,8 @@ INSERT INTO seeds_loaded (crawl, digest) VALUES (%(crawl)s, %(digest)s) ON CONFL
 
 -- name: analyze
 -- After seeds were loaded: until the server gets to it by itself, it would take a full shard for a handful of rows.
-ANALYZE site, queue, seen, host
+-- Tables that are being vacuumed are left out: who must not be disturbed there may take hours.
+ANALYZE (SKIP_LOCKED) site, queue, seen, host
 
 -- ---------------------------------------------------------------- reads
 
