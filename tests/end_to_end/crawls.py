@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -92,6 +93,12 @@ class Crawl:
     def wait_for_requests(self, count: int) -> None:
         """Wait until the server has answered so many requests."""
         wait_until(lambda: self.server.answered() >= count, f"{count} requests")
+
+    def is_under_way(self, start: Start, count: int) -> bool:
+        """Wait until the server has answered so many requests; say no if the crawl is over first."""
+        wait_until(lambda: start.status is not None or self.server.answered() >= count, f"{count} requests")
+        assert not start.status, start.said
+        return start.status is None
 
     @property
     def log(self) -> str:
@@ -210,6 +217,14 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def is_asked(server: Server, host: str) -> bool:
+    """Whether a host of a web is being asked for something: the server logs that only when it is over."""
+    address = int.from_bytes(socket.inet_aton(server.web.address(host) or ""), sys.byteorder)
+    theirs, established = f"{address:08X}:{server.port:04X}", "01"
+    connections = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    return any(connection[2:4] == [theirs, established] for connection in connections)
 
 
 def wait_until(happened: Callable[[], bool], what: str, *, patience_s: float = PATIENCE_S) -> None:

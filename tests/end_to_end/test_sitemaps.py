@@ -50,9 +50,11 @@ def test_a_killed_crawl_with_sitemaps_visits_the_exact_set(tmp_path: Path, front
         for _ in range(KILLS):
             before = server.answered()
             with crawl.start("--sitemaps") as start:
-                crawl.wait_for_requests(before + dice.randrange(1, 3 * SITES))
+                if not crawl.is_under_way(start, before + dice.randrange(1, 3 * SITES)):
+                    break  # on a busy machine, more happens between two looks than we want
                 kills.append(time.monotonic())
                 start.kill_group()
+        assert kills
         crawl.finish("--sitemaps")
         verdict = judge(crawl, kills=tuple(kills))
         assert verdict.ok, verdict.summary()
