@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LEASE_S = 10.0
 DELAY_S = 1.0
-SLACK_S = 0.5  # for what was already at the server
+SLACK_S = 2.0  # for what was already at the server, on a busy machine
 BACK_S = 10.0  # from the return of the database to the next request
 DISK_BYTES = 160 << 20
 OURS = "FROM pg_stat_activity WHERE application_name = 'gossamer'"
@@ -220,7 +220,7 @@ def test_a_crawl_whose_database_hangs_can_be_stopped_and_goes_on_later(tmp_path:
             start.interrupt()
             wait_until(lambda: start.status is not None, "the crawl to end")
             print(f"ended after {time.monotonic() - killed:.1f} s")
-            assert time.monotonic() - killed < 15
+            assert time.monotonic() - killed < 20
             assert start.status == 0, start.said
             server.go_on()
         crawl.finish()

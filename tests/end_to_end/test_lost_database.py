@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.end_to_end.crawls import Start
 
 LEASE_S = 4.0
-SLACK_S = 1.0  # for the lease to be looked at, and for what was already at the server
+SLACK_S = 1.5  # for the lease to be looked at, and for what was already at the server
 
 
 class Database:
@@ -88,7 +88,7 @@ def test_a_worker_that_cannot_renew_its_lease_starts_nothing_aborts_what_is_unde
             assert start.status is None
             assert "declared dead" not in crawl.log
         arrived = [each.arrived for each in server.log()]
-        assert LEASE_S / 2 < aborted - locked < LEASE_S + SLACK_S
+        assert LEASE_S / 2 < aborted - locked < 2 * LEASE_S, "at its end, or when a busy machine lets it"
         assert not [at - locked for at in arrived if locked + LEASE_S / 2 + SLACK_S < at < aborted]
         assert crawl.judge().early == ()
 

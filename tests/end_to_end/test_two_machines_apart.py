@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.end_to_end.crawls import Start
 
 LEASE_S: Final = 4.0
-SLACK_S: Final = 0.5  # for the lease to be looked at, and for what was already at the server
+SLACK_S: Final = 1.5  # for the lease to be looked at, and for what was already at the server
 DELAY_S: Final = 0.7
 PATIENCE_S: Final = 120.0  # two machines, a database and a web are many processes
 WEB, DATABASE = 10, "192.168.0.1"
@@ -183,7 +183,7 @@ def test_a_machine_that_is_cut_off_stops_in_time_loses_its_sites_and_goes_on_whe
             wait_until(lambda: time.monotonic() > cut_s + LEASE_S / 4, "what is under way to fail")
             cables["web"].plug_in()
             wait_until(lambda: not database.execute(LIVES, (str(pid),)).fetchall(), "it to be declared dead")
-            assert time.monotonic() - cut_s > LEASE_S * 3 / 4
+            assert time.monotonic() - cut_s > LEASE_S / 2, "nobody ends it while it may still ask"
             wait_until(lambda: bool(held & asked_since(cut_s, 0, server)), "its sites to be taken over")
             cables["database"].plug_in()
             back_s = time.monotonic()
