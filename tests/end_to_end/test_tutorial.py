@@ -40,9 +40,11 @@ if TYPE_CHECKING:
     from gossamer.simweb import Request
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
-DELAY_S = 0.4
+DELAY_S = 1.0  # while it is looked at, which may take long on a busy machine
+LAST_DELAY_S = 0.3  # when it is to come to its end
 FASTER = {
     "--delay 3 ": f"--delay {DELAY_S} ",
+    "$ ./gossamer crawl\n": f"$ ./gossamer crawl --delay {LAST_DELAY_S}\n",
     "sleep 5": "until grep -q workers crawl.output; do sleep 0.1; done; sleep 1",  # on a busy machine, 5 s may be few
 }
 TYPED = re.compile(r"(?:\$ |(?=\^C))((?:[^\n]*\\\n)*[^\n]*)\n")  # a line, and those it goes on in
@@ -164,6 +166,7 @@ class Judge:
         self._folder = folder
         self._web = Web(WEB, port=int(port))
         self._capsys = capsys
+        self._kills: list[float] = []
 
     def _log(self) -> list[Request]:
         return read_log(self._folder / "web" / "access.log")
@@ -200,6 +203,8 @@ class Judge:
         lost = self.asked_for() - self.written_down()
         assert lost.total() <= 4 * WEB.sites
         assert set(self.stored()) <= set(self.good_pages())
+        assert simweb.judge(self._log(), delay_s=DELAY_S, expected=None).early == ()
+        self._kills.append(max(request.ended for request in self._log()))
         return lost
 
     def check_at_the_end(self, lost: Counter[tuple[str, str, int]]) -> None:
@@ -207,7 +212,13 @@ class Judge:
         assert self.asked_for() - self.written_down() == lost
         assert self.stored() == self.good_pages()
         expected = simweb.expected(self._web, self._web.seeds(), token="Gossamer")
-        verdict = simweb.judge(self._log(), delay_s=DELAY_S, expected=expected, allowed_repeats=4 * WEB.sites)
+        verdict = simweb.judge(
+            self._log(),
+            delay_s=LAST_DELAY_S,
+            expected=expected,
+            allowed_repeats=4 * WEB.sites,
+            kills=self._kills,
+        )
         assert verdict.ok, verdict.summary()
 
 
