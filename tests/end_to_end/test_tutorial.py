@@ -31,6 +31,7 @@ from gossamer.cli import run
 from gossamer.simweb import Web, WebSpec, read_log
 from gossamer.simweb.plan import Kind
 from tests.end_to_end.crawls import PATIENCE_S, environment, wait_until
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -222,17 +223,11 @@ class Judge:
         assert verdict.ok, verdict.summary()
 
 
-def free_port(kind: socket.SocketKind) -> str:
-    with socket.socket(type=kind) as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
-
-
 def test_the_tutorial_shows_what_a_reader_will_see(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "gossamer"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gossamer "$@"\n')
     program.chmod(0o755)
-    ports = {"8080": free_port(socket.SOCK_STREAM), "5300": free_port(socket.SOCK_DGRAM)}
+    ports = {"8080": str(free_port()), "5300": str(free_port(socket.SOCK_DGRAM))}
     judge = Judge(tmp_path, ports["8080"], capsys)
     lost: Counter[tuple[str, str, int]] = Counter()
     killed = False

@@ -11,7 +11,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from functools import cache
@@ -24,6 +23,7 @@ from psycopg.conninfo import make_conninfo
 from tests.frontier import postgres_programs
 from tests.frontier.postgres_programs import available
 from tests.frontier.postgres_programs import binaries_of as binaries_of
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -105,8 +105,7 @@ class Server:
         self._user = _unprivileged()
         if self._user:
             shutil.chown(self.folder, self._user)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = str(free.getsockname()[1])
+        self.port = str(free_port())
         self.address = make_conninfo("", host=str(self.folder), port=self.port, user="gossamer", dbname="postgres")
         trust = ("--auth-local=trust", "--auth-host=scram-sha-256")
         self._run("initdb", "-U", "gossamer", *trust, "-E", "UTF8", "--no-sync")

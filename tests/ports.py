@@ -1,0 +1,21 @@
+"""Ports for servers that cannot be given one by the system."""
+
+from __future__ import annotations
+
+import random
+import socket
+
+# Below those that any system gives by itself, to whoever connects or asks for one: nobody takes it before its server.
+_CHOICE = range(10_000, 30_000)
+
+
+def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
+    """Return a port of this machine that nobody has."""
+    while True:
+        port = random.SystemRandom().choice(_CHOICE)
+        with socket.socket(type=kind) as trial:
+            try:
+                trial.bind(("0.0.0.0", port))
+            except OSError:
+                continue
+            return port
