@@ -450,7 +450,7 @@ async def test_a_page_on_which_the_process_crashed_is_not_tried_again() -> None:
 
 @on_a_loop
 async def test_a_process_that_does_not_run_is_replaced() -> None:
-    async with PageProcess(SETTINGS, agent="gossamer", stuck_s=3) as pages:
+    async with PageProcess(SETTINGS, agent="gossamer", stuck_s=5) as pages:  # the next one needs time to start
         assert_is(await pages.read(page(0), archive=True), 0)
         assert pages.pid is not None
         os.kill(pages.pid, signal.SIGSTOP)
@@ -633,7 +633,7 @@ def test_the_process_dies_with_its_worker(state: str) -> None:
         assert is_alive(pid)
         worker.kill()
         worker.wait()
-        give_up_s = time.monotonic() + 5
+        give_up_s = time.monotonic() + 30
         while is_alive(pid):
             assert time.monotonic() < give_up_s
             time.sleep(0.002)
