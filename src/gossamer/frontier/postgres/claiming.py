@@ -22,6 +22,7 @@ FEW_SHARDS = 16  # with something due: all are looked at, so that the most overd
 FIRST_SHARDS = 4  # of many that are looked at; then four times as many until there are enough sites
 MOVE_URLS = 1_000  # deferred or woken at a time: a site with a million of them costs many small steps
 MOVE_ROUNDS = 8  # per site and claim
+MOST_MOVED = 16_000  # per transaction, and what one more site brings: half a second's work
 MOST_URLS = 50  # of a site that one claim may bring
 MORE_HOSTS = 8  # of a site, that come with a claim beside those of its URLs
 RECHECK_S = 1.0  # when a claim depends on what others give back
@@ -141,23 +142,38 @@ def host_state(tx: Transaction, row: Sequence[Any]) -> HostState:
 
 
 def tidy(tx: Transaction, keys: Sequence[SiteKey]) -> None:
-    """Bring what woke up into the order of due sites, what is blocked out of it; let those with nothing left rest."""
+    """Bring what woke up into the order of due sites, what is blocked out of it; let those with nothing left rest.
+
+    A transaction must stay short, or heartbeats and those who add links would wait: what is not reached is found by the
+    next claim.
+    """
     spend_sites(tx, keys)
+    moved = 0
     for key in lock_idle(tx, keys):
-        if not _has_eligible(tx, key):
+        has_eligible, urls = _order_queue(tx, key)
+        if not has_eligible:
             rest_site(tx, key, first_queued(tx, [key])[key])
+        moved += urls
+        if moved >= MOST_MOVED:
+            return
 
 
-def _has_eligible(tx: Transaction, key: SiteKey) -> bool:
+def _order_queue(tx: Transaction, key: SiteKey) -> tuple[bool, int]:
+    """Return whether a site has URLs that may be asked for, and how many were moved to find out."""
     site = key._asdict()
+    moved = 0
     for _ in range(MOVE_ROUNDS):
-        if len(tx.run("wake_deferred", **site, now_ms=tx.now_ms, at_most=MOVE_URLS)) < MOVE_URLS:
+        woken = len(tx.run("wake_deferred", **site, now_ms=tx.now_ms, at_most=MOVE_URLS))
+        moved += woken
+        if woken < MOVE_URLS:
             break
     for _ in range(MOVE_ROUNDS):
         rows = tx.run("next_hosts", **site, urls=MOST_URLS)
         blocked = {row.host: row.blocked_until for row in rows if (row.blocked_until or 0) > tx.now_ms}
         if not blocked:
-            return bool(rows)
+            return bool(rows), moved
         for host, until_ms in blocked.items():
-            tx.run("defer_blocked", **site, host=host, blocked_until=until_ms, at_most=MOVE_URLS)
-    return False  # the next claim moves on: a transaction must stay short
+            moved += len(tx.run("defer_blocked", **site, host=host, blocked_until=until_ms, at_most=MOVE_URLS))
+        if moved >= MOST_MOVED:
+            break
+    return False, moved

@@ -289,6 +289,7 @@ WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND url_
     SELECT w.url_hash FROM queue w WHERE w.shard = %(shard)s AND w.crawl = %(crawl)s AND w.site_id = %(site_id)s
       AND w.not_before = 0 AND left(w.url, 7 + position('/' IN substr(w.url, 9))) = %(host)s
     ORDER BY w.rank, w.depth, w.seq LIMIT %(at_most)s))
+RETURNING 1
 
 -- name: rest_site
 UPDATE site SET has_work = %(has_work)s, ready_at = %(ready_at)s
