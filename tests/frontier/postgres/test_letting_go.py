@@ -46,3 +46,12 @@ def test_the_server_looks_after_machines_that_are_gone(far_away: PostgresFrontie
     connection = far_away._database._connected()
     assert connection.execute("SHOW tcp_keepalives_idle").fetchone() == ("30",)
     assert connection.execute("SHOW tcp_user_timeout").fetchone() == ("1000",), "half of the patience with a statement"
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [("0", "20s"), ("1h", "20s"), ("19s", "19s")])
+def test_a_statement_ends_on_the_server_no_later_than_we_stop_waiting_for_it(
+    lab: PostgresLab, theirs: str, ours: str
+) -> None:
+    address = make_conninfo(lab.address, options=f"-c statement_timeout={theirs}")
+    with PostgresFrontier(address, lab.crawl, lease_s=60) as frontier:
+        assert frontier._database._connected().execute("SHOW statement_timeout").fetchone() == (ours,)

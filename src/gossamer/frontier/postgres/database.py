@@ -51,12 +51,13 @@ _SETTINGS = """
     SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') IN ('off', 'local')
 """
-# The first unless the operator has set one. The next two let go of what a worker holds that was stopped within a
-# transaction, or before it had taken in a long answer, before those who wait for it lose their patience: no other limit
-# of the server's ends a statement whose answer nobody takes. The last finds out about machines that are gone.
+# The first unless the operator has set a shorter one: what we no longer wait for must not hold others up. The next two
+# let go of what a worker holds that was stopped within a transaction, or before it had taken in a long answer, before
+# those who wait for it lose their patience: no other limit of the server's ends a statement whose answer nobody takes.
+# The last finds out about machines that are gone.
 _TIMEOUTS = """
     SELECT set_config('statement_timeout', %(patience_ms)s::text, false)
-    WHERE current_setting('statement_timeout') = '0'
+    WHERE (SELECT setting FROM pg_settings WHERE name = 'statement_timeout')::int8 NOT BETWEEN 1 AND %(patience_ms)s
     UNION ALL
     SELECT set_config(name, (%(patience_ms)s / 2)::text, false)
     FROM (VALUES ('idle_in_transaction_session_timeout'), ('tcp_user_timeout')) AS limits (name)
@@ -138,8 +139,8 @@ class Database:
     def close(self) -> None:
         """Let go of the connection; the next operation opens another. Another thread's operation fails."""
         if not self._in_use.acquire(blocking=False):
-            if self._connection is not None:
-                self._connection.abandoned = True
+            if (connection := self._connection) is not None:
+                connection.abandoned = True
             self._in_use.acquire()
         try:
             if self._connection is not None:
