@@ -25,10 +25,11 @@ def test_a_table_that_is_being_vacuumed_is_not_waited_for(lab: PostgresLab, outs
     with outsider.transaction():
         outsider.execute("LOCK TABLE site IN SHARE UPDATE EXCLUSIVE MODE")  # as a vacuum does
         begun_s = time.monotonic()
-        frontier.mark_seeds_loaded("these")
+        for seeds in ("these", "those", "all"):  # at one of them, the server itself may be vacuuming the other table
+            frontier.mark_seeds_loaded(seeds)
         assert time.monotonic() - begun_s < 10, "half of its patience with a statement"
-    assert frontier.seeds_loaded("these")
-    assert times_analysed(outsider, "queue") == before + 1, "all others are analysed"
+    assert frontier.seeds_loaded("all")
+    assert times_analysed(outsider, "queue") >= before + 2, "all others are analysed"
 
 
 def test_statistics_that_cannot_be_had_are_left_to_the_server(
