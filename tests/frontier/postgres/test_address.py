@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.postgres.address import Address, split_password
+from gossamer.frontier.postgres.administering import examine
+from tests.frontier.postgres_server import new_database
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -47,3 +55,17 @@ def test_addresses_that_are_right_are_read(
         monkeypatch.delenv(name, raising=False)
     assert Address(address).place == place
     assert split_password(address)[1] == password
+
+
+def test_secrets_that_have_no_other_place_than_the_address_belong_into_a_file_of_services() -> None:
+    with pytest.raises(GossamerError, match=r"must not hold sslpassword.*PGSERVICEFILE") as caught:
+        split_password("postgresql://here/crawls?sslkey=key.pem&sslpassword=sesame")
+    assert "sesame" not in str(caught.value)
+
+
+def test_a_file_of_services_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = conninfo_to_dict(new_database())
+    services = tmp_path / "services"
+    services.write_text("[crawls]\n" + "".join(f"{name}={value}\n" for name, value in parts.items()))
+    monkeypatch.setenv("PGSERVICEFILE", str(services))
+    assert examine("service=crawls").version > 0

@@ -29,6 +29,12 @@ _ADVICE: dict[type[psycopg.Error], str] = {
 _REFUSALS = ("too many clients", "connection slots are reserved", "too many connections")
 
 CONNECT_S = 10  # per host that the address names
+_OTHER_SECRETS = {
+    "sslpassword",
+    "oauth_client_secret",
+    "scram_client_key",
+    "scram_server_key",
+}  # no variable takes them
 _SCHEMES = ("postgresql://", "postgres://")
 # A password with a bare @ or / in it ends there for libpq, which takes the rest for a host or a database: names that we
 # look up and say aloud. So a bare @ stands once before all else, or in what follows the name of the database.
@@ -48,12 +54,18 @@ def _parse(text: str) -> dict[str, Any]:
         is_uri = text.startswith(_SCHEMES)
         if (text and not is_uri and "=" not in text) or (is_uri and not _URI.fullmatch(text)):
             raise psycopg.ProgrammingError
-        return conninfo_to_dict(text)
+        parts = conninfo_to_dict(text)
     except psycopg.Error:
         raise GossamerError(
             "The frontier's address cannot be read: write postgresql://user@host/database, with the password in "
             "PGPASSFILE or percent-encoded."
         ) from None
+    for name in _OTHER_SECRETS & parts.keys():
+        raise GossamerError(
+            f"The frontier's address must not hold {name}, which would be written to crawl.toml: put it into a file of "
+            "services, name that in PGSERVICEFILE, and write service=… in the address."
+        )
+    return parts
 
 
 class Address:
