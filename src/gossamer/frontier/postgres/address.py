@@ -29,12 +29,8 @@ _ADVICE: dict[type[psycopg.Error], str] = {
 _REFUSALS = ("too many clients", "connection slots are reserved", "too many connections")
 
 CONNECT_S = 10  # per host that the address names
-_OTHER_SECRETS = {
-    "sslpassword",
-    "oauth_client_secret",
-    "scram_client_key",
-    "scram_server_key",
-}  # no variable takes them
+# Unlike the password, they can come from no variable of the environment.
+_OTHER_SECRETS = {"sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"}
 _SCHEMES = ("postgresql://", "postgres://")
 # A password with a bare @ or / in it ends there for libpq, which takes the rest for a host or a database: names that we
 # look up and say aloud. So a bare @ stands once before all else, or in what follows the name of the database.
@@ -60,9 +56,9 @@ def _parse(text: str) -> dict[str, Any]:
             "The frontier's address cannot be read: write postgresql://user@host/database, with the password in "
             "PGPASSFILE or percent-encoded."
         ) from None
-    for name in _OTHER_SECRETS & parts.keys():
+    if secrets := sorted(_OTHER_SECRETS & parts.keys()):
         raise GossamerError(
-            f"The frontier's address must not hold {name}, which would be written to crawl.toml: put it into a file of "
+            f"The frontier's address must not hold {secrets[0]}, which would be written to crawl.toml: put it into a file of "
             "services, name that in PGSERVICEFILE, and write service=… in the address."
         )
     return parts
