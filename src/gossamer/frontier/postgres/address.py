@@ -58,8 +58,8 @@ def _parse(text: str) -> dict[str, Any]:
         ) from None
     if secrets := sorted(_OTHER_SECRETS & parts.keys()):
         raise GossamerError(
-            f"The frontier's address must not hold {secrets[0]}, which would be written to crawl.toml: put it into a file of "
-            "services, name that in PGSERVICEFILE, and write service=… in the address."
+            f"The frontier's address must not hold {secrets[0]}, which would be written to crawl.toml: put it into a "
+            "file of services, name that in PGSERVICEFILE, and write service=… in the address."
         )
     return parts
 
