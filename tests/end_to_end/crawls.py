@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -149,7 +149,8 @@ class Start:
 
     def end(self, *, status: int = 0, patience_s: float = PATIENCE_S) -> str:
         """Wait until it has ended by itself, with this exit status; return what it printed."""
-        self._process.wait(timeout=patience_s)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=patience_s)
         assert self._process.returncode == status, self.said
         return self.said
 
