@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -17,7 +18,7 @@ import pytest
 
 from gossamer import simweb
 from gossamer.simweb import plain_web
-from tests.end_to_end.crawls import Crawl, assert_nothing_lost, wait_until
+from tests.end_to_end.crawls import Crawl, assert_nothing_lost, said, wait_until
 from tests.frontier import postgres_server
 from tests.frontier.postgres_server import SETTINGS, Server
 
@@ -170,11 +171,11 @@ def test_a_crawl_lives_through_all_that_can_happen_to_its_database(server: Serve
         with crawl.start("--lease", str(LEASE_S)) as start:
             crawl.wait_for_requests(16)
             workers = start.workers()
-            for name, (fault, said) in FAULTS.items():
+            for name, (fault, complaint) in FAULTS.items():
                 if fault is full and not server.folder.is_mount():
                     print("disk full: left out, since no disk can be mounted here")
                     continue
-                _live_through(crawl, name, fault(server), said)
+                _live_through(crawl, name, fault(server), complaint)
                 assert start.status is None, f"{name}: {start.said}"
                 assert start.workers() == workers, f"{name}: {crawl.log}"
             with psycopg.connect(server.address) as outside:
@@ -189,7 +190,9 @@ def test_a_crawl_lives_through_all_that_can_happen_to_its_database(server: Serve
         assert (verdict := crawl.judge(allowed_repeats=busy)).ok, verdict.summary()
 
 
-def _live_through(crawl: Crawl, name: str, fault: AbstractContextManager[None], said: str) -> None:
+def _live_through(crawl: Crawl, name: str, fault: AbstractContextManager[None], complaint: str) -> None:
+    if name in LONG:
+        wait_until(lambda: _urls_in_hand(crawl) >= len(crawl.seeds), f"{name}: workers to have something in hand")
     logged = len(crawl.log)
     with fault:
         began_s = time.monotonic()
@@ -198,12 +201,17 @@ def _live_through(crawl: Crawl, name: str, fault: AbstractContextManager[None], 
             arrived = [request.arrived - began_s for request in crawl.server.log()]
             assert [s for s in arrived if 0 < s < LEASE_S / 2], f"{name}: they go on with what they hold"
             assert not [s for s in arrived if s > LEASE_S / 2 + SLACK_S], f"{name}: for half the lease"
-        wait_until(lambda: bool(re.search(said, crawl.log[logged:])), f"{name}: a word on {said!r}")
+        wait_until(lambda: bool(re.search(complaint, crawl.log[logged:])), f"{name}: a word on {complaint!r}")
     answered, back_s = crawl.server.answered(), time.monotonic()
     crawl.wait_for_requests(answered + 4)
     took_s = time.monotonic() - back_s
     print(f"{name}: away for {back_s - began_s:.1f} s, asked again after {took_s:.1f} s")
     assert took_s < BACK_S, name
+
+
+def _urls_in_hand(crawl: Crawl) -> float:
+    status = json.loads(said("status", "--json", "--data-dir", str(crawl.folder)))
+    return sum(worker["figures"].get("urls_in_hand", 0) for worker in status["workers"])
 
 
 def test_a_crawl_whose_database_hangs_can_be_stopped_and_goes_on_later(tmp_path: Path) -> None:
