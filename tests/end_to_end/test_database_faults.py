@@ -211,7 +211,7 @@ def _live_through(crawl: Crawl, name: str, fault: AbstractContextManager[None], 
 
 def _urls_in_hand(crawl: Crawl) -> float:
     status = json.loads(said("status", "--json", "--data-dir", str(crawl.folder)))
-    return sum(worker["figures"].get("urls_in_hand", 0) for worker in status["workers"])
+    return sum(float(worker["figures"].get("urls_in_hand", 0)) for worker in status["workers"])
 
 
 def test_a_crawl_whose_database_hangs_can_be_stopped_and_goes_on_later(tmp_path: Path) -> None:
