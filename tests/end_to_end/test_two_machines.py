@@ -45,7 +45,7 @@ def test_a_supervisor_ends_its_own_dead_worker_at_once_and_no_other(tmp_path: Pa
                 killed_s = time.monotonic()
                 os.kill(victim, signal.SIGKILL)
                 wait_until(lambda: here.workers() not in ([], [victim]), "another worker")
-                wait_until(lambda: len(frontier.workers()) == 3, "it to join")
+                wait_until(lambda: len(frontier.workers()) >= 3, "it to join")
                 assert time.monotonic() - killed_s < FrontierSettings().lease_s / 2
                 after = {each.worker: each for each in frontier.workers()}
                 assert after[states[victim].worker].gone
