@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 BACK_S = 35.0  # from the network's return to the next answer: probes come every half minute at the least
 MANY = 40  # so many sites cannot all fail within seconds, unless it is us
 LINK, NAMES = "link down", "name server silent"
-FLAGS = ("--set", "retry_wait=5")
+FLAGS = ("--set", "retry_wait=5", "--set", "dns_timeout=3")
 
 
 class Relay:

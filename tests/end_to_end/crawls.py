@@ -55,6 +55,7 @@ class Crawl:
             *("crawl", str(seeds_file), "--data-dir", str(folder), "--email", EMAIL),
             *("--delay", str(delay_s), "--nameserver", server.dns, "--allow-network", server.network, *trust),
             *("--workers", str(workers), "--set", "retry_wait=0.1", "--set", "progress_every=1"),
+            *("--set", "dns_timeout=20"),  # a name server that a busy machine holds up is waited for
             *(("--frontier", frontier) if frontier else ()),
         ]
 
