@@ -28,6 +28,7 @@ FLAGS = {
     "email": "demo@example.org",
     "delay": DELAY_S,
     "retry_wait": 0.5,  # the simulated web is in trouble for seconds, not for minutes
+    "robots_retry_waits": (2.0,),
     "allow_network": ("127.0.0.0/8",),
     "progress_every": 5,
 }
