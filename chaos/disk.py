@@ -1,6 +1,6 @@
 """Disks that are full for a while: the one with archives and tables, with the log, with the database, with all of it.
 
-    python -m chaos disk                              4 crawls of 40 sites x 40 pages, one fault each
+    python -m chaos disk                              8 crawls of 40 sites x 40 pages, one fault each
 
 The small disks are mounted where nobody else sees them. While one is full, no worker ends and nothing new is asked for;
 when there is room again the crawl goes on by itself, and ends with exactly the pages of an undisturbed one. A full disk
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
 import time
@@ -18,12 +19,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chaos.campaign import Campaign, Run, Size
+from chaos.campaign import ENGINES, Campaign, Run, Size
 from chaos.crawling import PATIENCE_S, crawl_of, is_under_way, wait_for
 from chaos.judging import judge_all, loss
 from chaos.namespaces import is_inside
 from chaos.namespaces import run as do
 from tests.end_to_end.crawls import wait_until
+from tests.end_to_end.test_database_faults import full, small_disk
+from tests.frontier import postgres_server
+from tests.frontier.postgres_server import SETTINGS, Server
 
 if TYPE_CHECKING:
     from tests.end_to_end.crawls import Crawl, Start
@@ -38,25 +42,38 @@ FLAGS = ("--set", "min_free_space=0")  # else the crawl would pause long before 
 
 def fill(run: Run) -> None:
     """Crawl a web on small disks, one of which is full for a while."""
-    kind = KINDS[run.seed % len(KINDS)]
-    with ExitStack() as mounted, crawl_of(run) as crawl:
-        mounted.callback(_unmount, run.folder)
+    kind = KINDS[run.seed // len(ENGINES) % len(KINDS)]  # each on each engine
+    with ExitStack() as stack:
+        server = _server_on_small_disk(stack) if (kind, run.engine) == ("database", "postgres") else None
+        crawl = stack.enter_context(crawl_of(run, frontier=server.address if server else None))
+        stack.callback(_unmount, run.folder)
         crawl.folder.mkdir()
-        if kind in ("everything", "database"):
+        if kind == "everything" or (kind == "database" and server is None):
             _mount(crawl.folder)
         with crawl.start(*FLAGS) as start:
             wait_for(crawl, start, run.size.sites)
             start.signal(signal.SIGTERM)  # folders are exchanged while nobody has a file open there
             start.end()
         losses = [loss(crawl)]  # on a machine that is too busy for a stop in good order
-        _part(crawl.folder, run.folder, kind)
+        if server is None:
+            _part(crawl.folder, run.folder, kind)
         with crawl.start(*FLAGS) as start:
             assert is_under_way(crawl, start, crawl.server.answered() + run.size.sites), "it was over too soon"
-            workers = start.workers()
-            _fill_for_a_while(run, crawl, start, kind)
+            workers, full_from_s = start.workers(), time.monotonic()
+            if server is None:
+                _fill_for_a_while(run, crawl, start, kind)
+            else:
+                _fill_server_for_a_while(crawl, server)
+            _await_return(run, crawl, start, f"{kind}: full for {time.monotonic() - full_from_s:.0f} s")
             run.check(start.workers() == workers, "a worker ended")
             start.end(patience_s=PATIENCE_S)
         judge_all(run, crawl, losses=losses)
+
+
+def _server_on_small_disk(stack: ExitStack) -> Server:
+    folder = stack.enter_context(small_disk())
+    binaries = postgres_server.binaries_of(postgres_server.versions()[-1])
+    return stack.enter_context(Server(binaries, {**SETTINGS, "min_wal_size": "32MB"}, folder=folder))
 
 
 def _mount(folder: Path) -> None:
@@ -100,9 +117,9 @@ def _move(folder: Path, outside: Path) -> None:
 def _fill_for_a_while(run: Run, crawl: Crawl, start: Start, kind: str) -> None:
     where = {"log": crawl.folder / "logs", "archives and tables": run.folder / "small"}.get(kind, crawl.folder)
     filler = where / "filler"
-    full_from_s = time.monotonic()
+    give_back_s = time.monotonic() + FULL_S
     with filler.open("wb", buffering=0) as file:
-        while time.monotonic() < full_from_s + FULL_S:
+        while time.monotonic() < give_back_s:
             _take_all(file.fileno())
             time.sleep(0.05)  # what others give back is taken too
         answered = crawl.server.answered()
@@ -111,11 +128,21 @@ def _fill_for_a_while(run: Run, crawl: Crawl, start: Start, kind: str) -> None:
             quiet = crawl.server.answered() - answered
             run.check(quiet <= run.size.sites, f"{quiet} requests while nothing could be kept")
     filler.unlink()
+
+
+def _fill_server_for_a_while(crawl: Crawl, server: Server) -> None:
+    logged = len(crawl.log)
+    with full(server):
+        time.sleep(FULL_S)  # a while
+        wait_until(lambda: bool(re.search("its disk is full|connection", crawl.log[logged:])), "the crawl to say so")
+
+
+def _await_return(run: Run, crawl: Crawl, start: Start, fact: str) -> None:
     back_s = time.monotonic()
     wait_for(crawl, start, crawl.server.answered() + 1)
     took_s = time.monotonic() - back_s
     run.check(took_s < BACK_S, f"nothing was asked for {took_s:.1f} s after there was room again")
-    run.facts.append(f"{kind}: full for {back_s - full_from_s:.0f} s, asked again after {took_s:.1f} s")
+    run.facts.append(f"{fact}, asked again after {took_s:.1f} s")
 
 
 def _take_all(descriptor: int) -> None:
@@ -132,7 +159,6 @@ def _take_all(descriptor: int) -> None:
 CAMPAIGN = Campaign(
     name="disk", about=__doc__, full=Size(runs=8, faults=1, sites=40, pages=40),
     short=Size(runs=1, faults=1, sites=8, pages=30), run=fill, faults="full disks",
-    engines=("sqlite",),
 )  # fmt: skip
 
 

@@ -39,14 +39,15 @@ TERMINATE = f"SELECT pg_terminate_backend(pid) {OURS}"
 def server() -> Iterator[Server]:
     """A server of the newest version on a small disk of its own, where one can be had."""
     with ExitStack() as stack:
-        folder = stack.enter_context(_small_disk())
+        folder = stack.enter_context(small_disk())
         settings = {**SETTINGS, "wal_level": "replica", "max_connections": "30", "min_wal_size": "32MB"}
         version = postgres_server.versions()[-1]
         yield stack.enter_context(Server(postgres_server.binaries_of(version), settings, folder=folder))
 
 
 @contextmanager
-def _small_disk() -> Iterator[Path]:
+def small_disk() -> Iterator[Path]:
+    """Mount a small disk that a server's own user can reach; without root it is a folder like any other."""
     folder = Path(tempfile.mkdtemp(prefix="gossamer-disk-", dir="/tmp"))
     command = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "tmpfs", str(folder)]
     is_mounted = os.geteuid() == 0 and subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
