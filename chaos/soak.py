@@ -105,20 +105,21 @@ def summarise(samples: list[Sample], progress: list[Progress], warm_s: float) ->
     """Print what the samples say; return whether every process stayed within its limits."""
     end_s = samples[-1].at_s
     window_s = min(600.0, (end_s - warm_s) / 3)
-    by_process: defaultdict[tuple[str, int], list[Sample]] = defaultdict(list)
+    by_role: defaultdict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         if sample.at_s >= warm_s:
-            by_process[sample.role, sample.pid].append(sample)
+            by_role[sample.role].append(sample)
     good = True
-    for (role, pid), taken in sorted(by_process.items()):
+    for role, taken in sorted(by_role.items()):
         if len(taken) < 3:
             continue
+        processes = len({each.pid for each in taken})  # page processes are renewed now and then
         slope, _ = linear_regression([each.at_s / 3600 for each in taken], [each.own_mb for each in taken])
         first = [each for each in taken if each.at_s < warm_s + window_s]
         last = [each for each in taken if each.at_s > end_s - window_s]
         good = good and slope < MAX_SLOPE_MB_PER_H
         print(
-            f"{role:<18} (pid {pid}): {slope:+6.2f} MB/h, {median(s.own_mb for s in first):.1f} -> "
+            f"{role:<18} processes {processes}; {slope:+6.2f} MB/h, {median(s.own_mb for s in first):.1f} -> "
             f"{median(s.own_mb for s in last):.1f} MB; descriptors {median(s.descriptors for s in first):.0f} -> "
             f"{median(s.descriptors for s in last):.0f}; threads {first[0].threads} -> {last[-1].threads}"
         )
