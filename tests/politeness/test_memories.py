@@ -34,6 +34,17 @@ def test_keys_with_the_same_place_do_not_take_it_from_each_other() -> None:
     assert [numbers.get(key, 0) for key in keys] == [0, *(-key for key in keys[1:])]
 
 
+def test_who_is_met_again_and_again_is_not_forgotten_for_many_who_are_met_once() -> None:
+    numbers = Numbers(1 << 6)
+    regulars = range(1, 1 << 6, 4)
+    for key in regulars:
+        numbers.put(key, key)
+    for passer_by in range(1_000, 11_000):
+        numbers.put(passer_by, 1)
+        if passer_by % 20 == 0:
+            assert [numbers.get(key, 0) for key in regulars] == list(regulars)
+
+
 def test_the_last_places_have_neighbours_too() -> None:
     numbers = Numbers(1 << 4)
     for key in (15, 31, 47):

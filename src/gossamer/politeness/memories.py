@@ -38,32 +38,38 @@ class Places:
 
 
 class Keys:
-    """Gives each key one of so many places (a power of two), if need be that of another."""
+    """Gives each key one of so many places (a power of two), if need be that of a neighbour who was met but once.
+
+    So a site that is visited again and again is not forgotten for thousands that are visited once in between.
+    """
 
     def __init__(self, places: int) -> None:
         self._mask = places - 1
         self._hashes = array("q", bytes(8 * (places + NEIGHBOURS)))
+        self._met_again = bytearray(places + NEIGHBOURS)
 
     def __len__(self) -> int:
         """Return how many places there are."""
         return len(self._hashes)
 
     def find(self, hashed: int) -> tuple[int, bool]:
-        """Return the place of a key, and whether it was the key's before."""
+        """Return the place of a key, or the one that it may take; and whether it is the key's."""
         home = hashed & self._mask
         for place in range(home, home + NEIGHBOURS):
             found = self._hashes[place]
             if found == hashed:
+                self._met_again[place] = 1
                 return place, True
             if not found:
-                break
-        else:
-            place = home
-        return place, False
+                return place, False
+        return max(home, self._met_again.find(0, home, home + NEIGHBOURS)), False
 
     def take(self, place: int, hashed: int) -> None:
         """Give a place to a key."""
-        self._hashes[place] = hashed
+        if self._hashes[place] != hashed:
+            self._hashes[place] = hashed
+            if self._met_again[place]:  # as were all its neighbours: from now on it counts who is met anew
+                self._met_again[place : place + NEIGHBOURS] = bytes(NEIGHBOURS)
 
 
 class Numbers:

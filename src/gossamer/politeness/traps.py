@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PASSED_PLACES: Final = 1 << 17  # for links that are known to pass: 1 MB
 SHOWN_PLACES: Final = 1 << 18  # for contents that were shown: 2 MB
 PATH_PLACES: Final = 1 << 16  # for paths and the parameters under them: 2.5 MB
-SITE_PLACES: Final = 1 << 16  # for sites: half a megabyte for each number, 2.5 MB for their hosts
+SITE_PLACES: Final = 1 << 16  # for sites: a megabyte for each number, 2.5 MB for their hosts
 VOICE_PLACES: Final = 1 << 17  # for who linked to whom: 1 MB
 MAX_VOICES: Final = 100  # sites that speak for another
 MAX_PATIENCE: Final = 10_000

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PORTION_LINKS: Final = 2_000  # handed in at once: more would hold the frontier for too long
 MAX_WAITING_BYTES: Final = 256_000_000  # of sitemaps that came and are still to be read
 CROWDED_S: Final = 60.0  # one for which there is no room then comes again after so long
-HOST_PLACES: Final = 1 << 14  # for hosts and the first sitemaps of each: half a megabyte
+HOST_PLACES: Final = 1 << 14  # for hosts and the first sitemaps of each: 0.7 MB
 MAX_FOREIGN_SITES: Final = 50  # whose robots.txt files are looked up for one sitemap
 
 
