@@ -5,10 +5,10 @@ ARGS ?=
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check lint format bench chaos lock reference
+.PHONY: help setup test bare check lint format bench chaos lock reference screenshots
 
 help:  ## List these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup:  ## Make or refresh .venv, with the tools for working on Gossamer
 	@./gossamer --dev
@@ -16,6 +16,9 @@ setup:  ## Make or refresh .venv, with the tools for working on Gossamer
 test: setup  ## Run the tests: make test ARGS="-k urls"
 	@# In the order of folders: the longest tests come early, so that at the end nobody waits for one of them.
 	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+bare: setup  ## Run a selection as on a machine with nothing but Python, make and git: make bare ARGS="tests/fetch"
+	$(PYTHON) tools/bare_path.py $(ARGS)
 
 check: lint test  ## Everything a change must pass: lint, then test
 
@@ -37,6 +40,9 @@ chaos: setup  ## Inflict faults on crawls, all in short, or one in full: make ch
 
 reference: setup  ## Write docs/reference anew from the code
 	$(PYTHON) tools/reference.py
+
+screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
+	$(PYTHON) tools/screenshots.py
 
 lock:  ## Write the lock files anew from pyproject.toml: make lock ARGS="--upgrade" for newer versions
 	$${GOSSAMER_PYTHON:-python3} tools/lock.py $(ARGS)

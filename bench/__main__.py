@@ -11,6 +11,7 @@ NAMES = (
         "postgres",
         "claimers",
         "seeding",
+        "move",
         "workbench",
         "store",
         "parse",

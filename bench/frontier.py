@@ -110,7 +110,7 @@ def measure_turns(frontier: Frontier, rounds: int) -> tuple[Cost, Cost]:
 
 def claim_plan(frontier: SqliteFrontier) -> str:
     """Return how SQLite walks the ready list."""
-    rows = frontier._execute(  # noqa: SLF001 - the plan is not part of the contract
+    rows = frontier._database.connection.execute(  # noqa: SLF001 - the plan is not part of the contract
         "EXPLAIN QUERY PLAN " + SQL["due_sites"], {"delay_ms": 0, "now_ms": 0, "sites": 1}
     )
     return "; ".join(row["detail"] for row in rows)

@@ -11,6 +11,7 @@ CAMPAIGNS = {  # what is inflicted, and the module whose `main` takes the argume
     "kills": "chaos.kills",
     "stops": "chaos.stops",
     "pauses": "chaos.pauses",
+    "moves": "chaos.moves",
     "database": "chaos.database",
     "disk": "chaos.disk",
     "limits": "chaos.limits",

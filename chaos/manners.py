@@ -1,7 +1,8 @@
 """Manners under all that sites can ask for, and traps: judged by the simulated web's log.
 
     python -m chaos manners                      delay 2 s, four workers; subdomains, http and https, redirects across
-                                                 sites, Crawl-delay, 429 and 503 with Retry-After, failures, sitemaps
+                                                 sites (of robots.txt, too), Crawl-delay, 429 and 503 with
+                                                 Retry-After, failures, sitemaps
     python -m chaos manners --traps              a crawl of good sites and of traps of every kind
     python -m chaos manners --runs 1 --seed 7 --engine sqlite
 
@@ -56,7 +57,7 @@ def polite_web(*, sites: int, pages: int, seed: int, turning_away: int) -> WebSp
     """Return a web in which sites ask for everything that they can ask for."""
     return WebSpec(
         sites=sites, pages=pages, seed=seed, tls=True, crawl_delay=0.2, crawl_delay_s=3.0, retry_after_s=5, busy=0.03,
-        moved=0.1, away=0.04, redirect=0.06, subdomains=0.5, slow_s=0.2, sitemaps=0.5,
+        moved=0.1, away=0.04, redirect=0.06, subdomains=0.5, slow_s=0.2, sitemaps=0.5, robots_elsewhere=0.2,
         planted=tuple(page for number in range(turning_away) for page in _turning_away(f"busy{number}.test")),
     )  # fmt: skip
 

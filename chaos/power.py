@@ -24,7 +24,7 @@ from chaos.campaign import Campaign, Run, Size
 from chaos.crawling import PATIENCE_S, web
 from chaos.recording import read, tracer
 from gossamer import simweb
-from gossamer.crawl.engines import open_existing
+from gossamer.crawl.engines import change_existing, open_existing
 from gossamer.crawl.folder import holds_crawl
 from gossamer.inspect.verify import verify
 from gossamer.store.repair import repair
@@ -187,7 +187,7 @@ def _open(run: Run, state: Path, name: str) -> int:
         with closing(sqlite3.connect(state / "frontier.sqlite")) as frontier:
             (verdict,) = frontier.execute("PRAGMA integrity_check").fetchone()
             run.check(verdict == "ok", f"{name}: {verdict}")
-        with open_existing(state) as opened:
+        with change_existing(state) as opened:
             for checked in verify(opened, state):
                 run.check(not checked.problems, f"{name}: {checked.name}: {'; '.join(checked.problems[:3])}")
             return opened.stats().pages

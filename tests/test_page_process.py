@@ -128,6 +128,7 @@ def test_a_page_is_read_as_it_would_be_in_the_worker(run: Callable[[Any], None])
         body=st.binary(),
         truncated=st.sampled_from([None, *Truncation]),
         type_refused=st.booleans(),
+        links_only=st.booleans(),
         address=st.text(),
         request_head=st.binary(),
         started_at=st.floats(allow_nan=False),

@@ -131,7 +131,7 @@ def test_to_finish_a_turn_twice_is_a_bug() -> None:
     bench.take_in(claim("a.test", 2), 0.0)
     site = begin(bench, 0.0)
     bench.finish(site, 70.0)
-    with pytest.raises(AssertionError, match=r"a\.test, epoch 1, 2 URLs.* has no turn to finish"):
+    with pytest.raises(AssertionError, match=r"a\.test, epoch 1, 2 in hand.* has no turn to finish"):
         bench.finish(site, 70.0)
 
 

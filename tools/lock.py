@@ -1,4 +1,4 @@
-"""Write both lock files: every dependency pinned and hashed, for Linux and macOS, Python 3.11 and newer.
+"""Write the lock files: every dependency pinned and hashed, for Linux and macOS, Python 3.11 and newer.
 
 Run by `make lock`. The resolver lives in a throw-away environment of its own, so that contributors need not
 have it. Nothing of this machine (index addresses, paths) gets into the files.
@@ -38,8 +38,10 @@ def main() -> None:
         ]
         _run(*resolve, "requirements.lock", "pyproject.toml")
         _run(*resolve, "requirements-dev.lock", "--group", "dev", "--constraint", "requirements.lock")
+        _run(*resolve, "requirements-replay.lock", "--group", "replay")
     _put_header("requirements.lock", "What Gossamer needs to run")
     _put_header("requirements-dev.lock", "What working on Gossamer needs besides requirements.lock")
+    _put_header("requirements-replay.lock", "What replays archives in tests, in an environment of its own")
 
 
 def _run(*command: str) -> None:

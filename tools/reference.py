@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _cli() -> str:
-    commands = list(_walk(gossamer, None, "gossamer"))
+    commands = list(walk(gossamer, None, "gossamer"))
     listed = "".join(
         f"- [`{context.command_path}`](#{_anchor(context.command_path)}): {context.command.get_short_help_str(200)}\n"
         for context in commands[1:]
@@ -69,14 +69,15 @@ def _cli() -> str:
     )
 
 
-def _walk(command: click.Command, parent: click.Context | None, name: str) -> Iterator[click.Context]:
+def walk(command: click.Command, parent: click.Context | None, name: str) -> Iterator[click.Context]:
+    """Yield the context of a command, and of all commands below it."""
     context = click.Context(command, parent=parent, info_name=name)
     yield context
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
             found = command.get_command(context, below)
             assert found is not None, below
-            yield from _walk(found, context, below)
+            yield from walk(found, context, below)
 
 
 def _command(context: click.Context) -> str:

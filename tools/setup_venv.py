@@ -41,11 +41,17 @@ def main() -> int:
             if not all(_is_installed(name) for name in wanted):
                 _set_up(wanted, lock)
     except SetupError as error:
-        print(f"gossamer: {error}", file=sys.stderr)
-        return 1
+        return _fail(str(error))
+    except OSError as error:
+        return _fail(f"could not set up .venv: {error.strerror}: {error.filename}")
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _fail(why: str) -> int:
+    print(f"gossamer: {why}", file=sys.stderr)
+    return 2
 
 
 @contextmanager

@@ -38,6 +38,28 @@ ENGINE_BUGS: Final = {
         tests=f"{SUITE}/test_claim.py",
         only="sqlite",
     ),
+    "what is queued of a host that is given up waits": Bug(
+        file="frontier/sqlite/claiming.py",
+        right='            if row["given_up"]:\n',
+        wrong="            if False:\n",
+        tests=f"{SUITE}/test_claim.py",
+        only="sqlite",
+    ),
+    "claims bring hosts that do not answer in place of those that do": Bug(
+        file="frontier/sqlite/queries.sql",
+        right="AND (silent = 0 OR name IN (SELECT value FROM json_each(:hosts)))",
+        wrong="",
+        tests=f"{SUITE}/test_claim.py",
+        only="sqlite",
+    ),
+    "postgres: what is queued of a host that is given up waits": Bug(
+        file="frontier/postgres/claiming.py",
+        right="            if row.given_up:\n",
+        wrong="            if False:\n",
+        tests=f"{SUITE}/test_claim.py",
+        only="postgres",
+        server=True,
+    ),
     "claim ignores retry waits": Bug(
         file="frontier/sqlite/queries.sql",
         right="AND not_before > 0 AND not_before <= :now_ms",
@@ -207,8 +229,8 @@ CRAWL_BUGS: Final = {
     ),
     "a redirect is followed without asking robots.txt": Bug(
         file="worker/worker.py",
-        right="or not await self._permissions.is_allowed(turn, url):",
-        wrong="or (not _ and not await self._permissions.is_allowed(turn, url)):",
+        right="        if not await self._permissions.is_allowed(turn, url):",
+        wrong="        if not url.hops and not await self._permissions.is_allowed(turn, url):",
         seeds=100,
     ),
     "Retry-After is not heard": Bug(
@@ -299,8 +321,8 @@ CRAWL_BUGS: Final = {
     ),
     "a worker's number is given out again": Bug(
         file="frontier/sqlite/queries.sql",
-        right="INSERT INTO worker (label) VALUES (:label)",
-        wrong="INSERT OR REPLACE INTO worker (worker, label) VALUES (1, :label)",
+        right="INSERT INTO worker (label, beat_at) VALUES (:label, :beat_at)",
+        wrong="INSERT OR REPLACE INTO worker (worker, label, beat_at) VALUES (1, :label, :beat_at)",
         seeds=20,
     ),
     "more pages in flight than allowed": Bug(
@@ -315,6 +337,26 @@ CRAWL_BUGS: Final = {
         wrong="        if False:\n",
         seeds=300,
         fault="exclude",
+    ),
+    "a robots.txt on another site is asked for by every host that needs it": Bug(
+        file="politeness/elsewhere.py",
+        right="            self._remember_answer(kept)\n",
+        wrong="            pass\n",
+        seeds=100,
+    ),
+    "another site is asked for robots.txt files without a delay": Bug(
+        file="politeness/elsewhere.py",
+        right="        if not site.is_busy and now_s >= max(site.due_s, ",
+        wrong="        if not site.is_busy and now_s >= max(0.0, ",
+        tests="tests/politeness/test_elsewhere.py",
+    ),
+    "a page is asked for before the robots.txt on another site": Bug(
+        file="worker/robots.py",
+        right="            target = robots_redirect(answer, url.url)\n",
+        wrong="            target = robots_redirect(answer, url.url)\n"
+        "            if target is not None and target.site != turn.site.site:\n"
+        "                target = None\n",
+        seeds=20,
     ),
     "a journal goes before its part is there": Bug(
         file="store/parts.py",
@@ -333,6 +375,31 @@ CRAWL_BUGS: Final = {
         right="                self._repair([name_of(worker) for worker in listed])\n",
         wrong="                pass\n",
         tests="tests/crawl/test_supervisor.py",
+    ),
+    "a host is given up one try early": Bug(
+        file="politeness/hosts.py",
+        right="    if silent > tries:\n",
+        wrong="    if silent >= tries:\n",
+        tests="tests/politeness/test_hosts.py",
+    ),
+    "a host that answered before is given up as early as any": Bug(
+        file="politeness/hosts.py",
+        right="((reason not in NO_ADDRESS) + has_answered(state))",
+        wrong="(reason not in NO_ADDRESS)",
+        tests="tests/politeness/test_hosts.py",
+    ),
+    "a host that does not answer does not back off": Bug(
+        file="politeness/hosts.py",
+        right="given_up=None, blocked_s=retry_wait_s(silent - 1, settings))",
+        wrong="given_up=None, blocked_s=0.0)",
+        tests="tests/end_to_end/test_dead_hosts.py",
+        only="delay_the_other and refused",
+    ),
+    "a seed that says https becomes http": Bug(
+        file="politeness/answers.py",
+        right="    if url.kind != Kind.BARE or reason not in NOTHING_UNDER_HTTPS:\n",
+        wrong="    if reason not in NOTHING_UNDER_HTTPS:\n",
+        tests="tests/politeness/test_answers.py",
     ),
     "a robots.txt that fails allows everything": Bug(
         file="politeness/hosts.py",

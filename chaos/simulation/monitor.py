@@ -36,6 +36,12 @@ class Ticket:
     url: str
     request: Request
     is_page: bool
+    is_outside: bool  # of the site's turns: another one's robots.txt redirects there
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where nothing else may be under way: the site, and outside of turns the process that asks it."""
+        return self.site, self.process if self.is_outside else ""
 
 
 @dataclass(slots=True)
@@ -61,8 +67,9 @@ class Monitor:
     _settled: dict[bytes, object] = field(default_factory=dict)
     _in_hand: dict[bytes, tuple[int, int] | None] = field(default_factory=dict)  # settled by late reports: whose it was
     _ruled: set[str] = field(default_factory=set)  # hosts whose robots.txt was heard and written down
-    _under_way: dict[str, Ticket] = field(default_factory=dict)  # by site
-    _ended_s: dict[str, float] = field(default_factory=dict)  # by site: the end of its last request
+    _under_way: dict[tuple[str, str], Ticket] = field(default_factory=dict)  # by place
+    _ended_s: dict[tuple[str, str], float] = field(default_factory=dict)  # by place: the end of its last request
+    _found: set[tuple[str, str]] = field(default_factory=set)  # processes, and what they know from outside of turns
     _in_flight: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by process
     _excluded: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)  # by process: as heard, and when
 
@@ -164,19 +171,20 @@ class Monitor:
         """Who owns what."""
         return self._owner
 
+    @property
+    def workers(self) -> int:
+        """How many there were."""
+        return len(self._workers)
+
     # ------------------------------------------------------------------ what the servers see
 
     def arrived(self, ticket: Ticket, url_hash: bytes) -> None:
         """A request has reached its server."""
         site, process = ticket.site, ticket.process
         self.note(process, f"asks {ticket.url}")
-        if (other := self._under_way.get(site)) is not None:
-            self.fail(f"{process} asks {ticket.url} while {other.process} is asking {other.url}")
-        gap_s = self.now_s - self._ended_s.get(site, -1e9)
-        if gap_s < min(self.inner_gap_s, self.delay_s) - EPSILON_S:
-            self.fail(f"{process} asks {ticket.url} only {gap_s:.3f} s after the request before")
+        self._look_at_place(ticket)
         owner = self._owner.get(site)
-        if owner is None or self._workers[owner[0]] != process:
+        if not ticket.is_outside and (owner is None or self._workers[owner[0]] != process):
             self.fail(f"{process} asks {ticket.url}, whose site is not its own ({owner})")
         if ticket.is_page:
             if url_hash in self._settled and self._in_hand.get(url_hash) != owner:
@@ -189,16 +197,30 @@ class Monitor:
             self._in_flight[process] += 1
             if self._in_flight[process] > self.in_flight_limit:
                 self.fail(f"{process} has {self._in_flight[process]} pages in flight")
-        self._under_way[site] = ticket
+        self._under_way[ticket.place] = ticket
+
+    def _look_at_place(self, ticket: Ticket) -> None:
+        """Check that a request comes alone and not too early, and outside of turns not for what is known."""
+        process = ticket.process
+        if (other := self._under_way.get(ticket.place)) is not None:
+            self.fail(f"{process} asks {ticket.url} while {other.process} is asking {other.url}")
+        gap_s = self.now_s - self._ended_s.get(ticket.place, -1e9)
+        needed_s = self.delay_s if ticket.is_outside else min(self.inner_gap_s, self.delay_s)
+        if gap_s < needed_s - EPSILON_S:
+            self.fail(f"{process} asks {ticket.url} only {gap_s:.3f} s after the request before")
+        if ticket.is_outside and (process, ticket.url) in self._found:
+            self.fail(f"{process} asks {ticket.url}, which it knows")
 
     def ended(self, ticket: Ticket, **facts: object) -> None:
         """A request is over for its server."""
-        if self._under_way.get(ticket.site) is not ticket:
+        if self._under_way.get(ticket.place) is not ticket:
             return
-        del self._under_way[ticket.site]
+        del self._under_way[ticket.place]
         self.cancelled(ticket)
-        self._ended_s[ticket.site] = self.now_s
+        self._ended_s[ticket.place] = self.now_s
         request = ticket.request._replace(ended=self.now_s, **facts)  # type: ignore[arg-type]
+        if ticket.is_outside and not request.retryable:
+            self._found.add((ticket.process, ticket.url))
         self.log.append(request)
         self.note(ticket.process, f"{request.status} for {ticket.url}")
 

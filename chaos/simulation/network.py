@@ -88,7 +88,12 @@ class SimulatedFetcher:
         self._wall_clock = wall_clock
 
     async def fetch(
-        self, url: str, *, kind: RequestKind = RequestKind.PAGE, before_send: Callable[[], bool] | None = None
+        self,
+        url: str,
+        *,
+        kind: RequestKind = RequestKind.PAGE,
+        for_links: bool = False,  # noqa: ARG002 - HTML is accepted here
+        before_send: Callable[[], bool] | None = None,
     ) -> Fetched | Failed:
         """Make one request."""
         network, loop = self._network, self._process
@@ -139,11 +144,14 @@ class _Exchange:
         self.answer = _refusal(failure) if isinstance(failure, int) else network.answer(url)
         scheme, name, target = split(url)
         site = site_of(name)
-        kind_name = "robots" if kind is RequestKind.ROBOTS else "page"
+        kind_name = "robots" if kind.is_robots else "page"
         now_s = network.scheduler.now_s
         request = Request(now_s, now_s, kind_name, "GET", scheme, name, target, 0, 0, "", 0.0, True, "", url)
         is_page = kind is RequestKind.PAGE
-        self._ticket = Ticket(process=process.name, site=site, url=url, request=request, is_page=is_page)
+        is_outside = kind is RequestKind.ROBOTS_ELSEWHERE
+        self._ticket = Ticket(
+            process=process.name, site=site, url=url, request=request, is_page=is_page, is_outside=is_outside
+        )
         self._facts: dict[str, Any] = {"status": 0, "retryable": True}
         if not isinstance(failure, Reason):
             answer = self.answer

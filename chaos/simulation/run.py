@@ -59,7 +59,7 @@ def simulate(seed: int, *, keep_trace: bool = False) -> Result:
     terms = draw_terms(Random(f"{seed} terms"))
     web = draw_web(
         Random(f"{seed} web"), delay_s=terms.delay_s, sites=terms.sites, max_pages=terms.max_pages,
-        fails=not terms.is_outage,
+        fails=not terms.is_outage, elsewhere=not terms.holds(Fault.EXCLUDE),
     )  # fmt: skip
     scheduler = Scheduler(Random(f"{seed} schedule"))
     monitor = Monitor(
@@ -174,6 +174,7 @@ def _judge_manners(world: World, accepted: Container[str]) -> None:
         expected=replace(web.expected, depths=alive),
         tries=100,
         inner_gap_s=terms.step_gap_s,
+        workers=world.monitor.workers,
         allowed_repeats=0 if not terms.events else 10_000,
         slack_s=1e-6,
         kills=world.kills_s,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Completion,
         Fetched,
         Gone,
+        HostState,
         LinkRow,
         PageRow,
         ParsedPage,
@@ -136,6 +137,10 @@ class WatchedFrontier:
     def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
         """Return where a URL stands."""
         return self._operate("find_url", lambda: self._frontier.find_url(site, url_hash))
+
+    def find_hosts(self, site: str) -> list[HostState]:
+        """Return what is known of the hosts of a site."""
+        return self._operate("find_hosts", lambda: self._frontier.find_hosts(site))
 
     def _joined(self, worker: int) -> None:
         self.worker = worker

@@ -6,8 +6,9 @@ number of times and never again, or always: so that the end does not depend on w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from gossamer.records import Reason, Scope
@@ -26,7 +27,10 @@ HTML: Final = (("Content-Type", "text/html; charset=utf-8"),)
 IMAGE: Final = (("Content-Type", "image/png"),)
 # How a request may fail: a status, or no answer at all.
 PASSING: Final = (503, 429, 500, Reason.TIMEOUT, Reason.CONNECTION_LOST, Reason.CONNECT_TIMEOUT, Reason.DNS_FAILED)
-LASTING: Final = (*(Reason.NO_SUCH_NAME, Reason.TLS_FAILED) * 3, Reason.CONNECT_REFUSED)
+# How a host may never answer.
+SILENT: Final = (
+    Reason.NO_SUCH_NAME, Reason.TLS_FAILED, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.DNS_FAILED,
+)  # fmt: skip
 
 Failure = int | Reason
 Outcome = Reason | bool  # why it was given up; else whether it is a page that is kept
@@ -58,11 +62,19 @@ class _Draft:
         self.slow_s: dict[str, float] = {}
 
 
-def draw_web(dice: Random, *, delay_s: float, sites: int, max_pages: int, fails: bool = True) -> SmallWeb:
-    """Draw a web; unless it `fails`, all that is there answers at the first try."""
+def draw_web(
+    dice: Random, *, delay_s: float, sites: int, max_pages: int, fails: bool = True, elsewhere: bool = True
+) -> SmallWeb:
+    """Draw a web; unless it `fails`, all that is there answers at the first try.
+
+    With `elsewhere` some robots.txt files redirect to other sites. Their hosts would end otherwise if one of those
+    sites were excluded for long enough.
+    """
     draft = _Draft(dice, delay_s)
     names = [f"s{number}.test" for number in range(sites)]
-    hosts = {name: [name, *([f"www.{name}"] if dice.random() < 0.35 else [])] for name in names}
+    hosts = {
+        name: [name, *(f"{prefix}.{name}" for prefix in ("www", "docs") if dice.random() < 0.35)] for name in names
+    }
     urls: dict[str, list[str]] = {}  # of pages to link to, by site; its front page first
     for name in names:
         paths = ["/", *(f"/{_folder(dice)}p{number}" for number in range(1, dice.randint(1, max_pages)))]
@@ -70,6 +82,8 @@ def draw_web(dice: Random, *, delay_s: float, sites: int, max_pages: int, fails:
         urls[name] += [f"http://{dice.choice(hosts[name])}{path}" for path in paths[1:]]
     for name in names:
         _draw_site(draft, name, hosts[name], urls)
+    if elsewhere:
+        _move_robots(draft)
     spec = plain_web(sites=1, pages=1, planted=tuple(draft.pages), planted_robots=tuple(draft.robots))
     web = Web(spec, port=80)
     scope = dice.choice([Scope.WEB, Scope.SITE])
@@ -124,15 +138,45 @@ def _draw_host(draft: _Draft, host: str, *, is_main: bool) -> None:
     rules = ((False, "/private/"),)
     if fate < 0.35:
         draft.robots.append(PlantedRobots(host=host, status=404))
-    elif fate < 0.92 or is_main:
+    elif fate < 0.84 or is_main:
         draft.robots.append(PlantedRobots(host=host, rules=rules, crawl_delay_s=crawl_delay_s))
         if dice.random() < 0.12:
             draft.failures[f"http://{host}/robots.txt"] = (dice.choice(PASSING),)
-    elif fate < 0.96:
+    elif fate < 0.89:
         draft.robots.append(PlantedRobots(host=host, status=503))
     else:
         draft.robots.append(PlantedRobots(host=host, status=404))
-        draft.dead[f"http://{host}"] = dice.choice(LASTING)
+        draft.dead[f"http://{host}"] = dice.choice(SILENT)
+
+
+def _move_robots(draft: _Draft) -> None:
+    """Let some robots.txt files redirect to those of other sites, at once or through a third site."""
+    dice = draft.dice
+    there = [robots for robots in draft.robots if robots.status < 500 and f"http://{robots.host}" not in draft.dead]
+    moved: set[str] = set()
+    used: set[str] = set()  # by others: they stay what they are
+    for robots in there:
+        others = [other for other in there if other.host not in moved and _site(other.host) != _site(robots.host)]
+        if dice.random() >= 0.15 or not others or robots.host in used:
+            continue
+        theirs = dice.choice(others)
+        moved.add(robots.host)
+        used.add(theirs.host)
+        way = [f"http://{robots.host}/robots.txt", f"http://{theirs.host}/robots.txt"]
+        if dice.random() < 0.4:
+            way.insert(1, f"http://{dice.choice(others).host}/policy/{robots.host}/robots.txt")
+        for url, to in pairwise(way):
+            host, _, path = url.removeprefix("http://").partition("/")
+            draft.pages.append(
+                Planted(
+                    host=host, path=f"/{path}", status=301, headers=(("Location", to),), leads_to=to, is_robots=True
+                )
+            )
+        draft.robots[draft.robots.index(robots)] = replace(theirs, host=robots.host)
+
+
+def _site(host: str) -> str:
+    return ".".join(host.split(".")[-2:])
 
 
 def _draw_page(

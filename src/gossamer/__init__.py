@@ -17,3 +17,7 @@ else:
         from importlib import import_module
 
         return getattr(import_module("gossamer.api"), name)
+
+    def __dir__() -> list[str]:
+        """Return the public names alone: submodules that happen to be loaded are no part of the interface."""
+        return sorted(__all__)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _PREFIX = "GOSSAMER_"
-_NOT_SETTINGS = re.compile("GOSSAMER_(PYTHON|TEST_.*)")  # read by the launcher and by the tests
+_NOT_SETTINGS = re.compile("GOSSAMER_(PYTHON|LAUNCHER|PROGRAM|TEST_.*)")  # of the launcher, `commands` and the tests
 
 _UNITS = {
     "_s": {"": 1, "ms": Decimal("0.001"), "s": 1, "m": 60, "h": 3_600, "d": 86_400},
@@ -37,6 +37,7 @@ _UNITS = {
     | {f"{letter}ib": 1024**power for power, letter in enumerate("kmgt", 1)},
 }
 _EXPECTED = {"_s": "a duration such as 70, 1.5 or 2m", "_bytes": "a size such as 500000, 64MB or 1GiB"}
+_LARGEST = {"_s": 10**10, "_bytes": 2**63 - 1, "": 2**63 - 1}  # unless a setting says less; databases hold no more
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*")
 _WORDS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(("false", "no", "off", "0"), False)
 
@@ -194,11 +195,12 @@ def _is_required(field: dataclasses.Field[Any]) -> bool:
 def _convert(setting: Setting, value: object) -> Any:
     """Return the value as its field has it, or raise ValueError with what would have been right."""
     converted = _as_kind(setting.kind, setting.unit, value)
-    minimum, maximum = (setting.field.metadata.get(bound) for bound in ("minimum", "maximum"))
+    minimum = setting.field.metadata.get("minimum")
+    maximum = setting.field.metadata.get("maximum", _LARGEST[setting.unit])
     for number in converted if isinstance(converted, tuple) else (converted,):
         if minimum is not None and number < minimum:
             raise ValueError(f"at least {minimum}")
-        if maximum is not None and number > maximum:
+        if isinstance(number, int | float) and number > maximum:
             raise ValueError(f"at most {maximum}")
     return converted
 

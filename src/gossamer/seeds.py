@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_LINE_CHARS = 10_000  # a longer line is no seed, and must not fill the memory
 MAX_NAME_CHARS = 253  # of DNS
 MAX_SHOWN_CHARS = 200
+_PEEK_BYTES = 4096  # enough to tell text from an archive or a picture
 STANDARD_INPUT = "-"
 
 
@@ -61,7 +62,7 @@ def find_seed_file(source: str | Path) -> Path | None:
 
     A `Path` is always a file. Text is a file if there is one of that name, and if it looks like one.
     """
-    if source == STANDARD_INPUT or "://" in str(source):
+    if source == STANDARD_INPUT or "://" in str(source) or not str(source).strip():
         return None
     path = Path(source)
     try:
@@ -99,11 +100,17 @@ def _unreadable(source: str | Path, error: OSError) -> GossamerError:
     return GossamerError(f"Cannot read {name}: {(error.strerror or str(error)).lower()}.")
 
 
+def _no_text(source: str) -> GossamerError:
+    name = "Standard input" if source == STANDARD_INPUT else f"Seed file {source}"
+    return GossamerError(f"{name} is not text: name a file that holds one domain or URL per line.")
+
+
 def _looks_like_a_file(name: str) -> bool:
-    """Tell `lists/seeds` and `seeds.txt` from `example.org` and `example.org/path`."""
+    """Tell `seeds`, `lists/seeds` and `seeds.txt` from `localhost`, `example.org` and `example.org/path`."""
     first, slash, _ = name.partition("/")
     is_path = slash and (first in (".", "..") or not (set(first) & set(".:[")))
-    return bool(is_path) or name.endswith((".txt", ".csv", ".lst"))
+    is_word = _WORD.fullmatch(name) is not None and name != "localhost"
+    return bool(is_path) or is_word or name.endswith((".txt", ".csv", ".lst"))
 
 
 def _read_all(sources: list[tuple[str | Path, Path | None]]) -> Iterator[Seed | BadLine]:
@@ -127,15 +134,17 @@ def _open_standard_input() -> BinaryIO:
 
 
 def _read_lines(file: BinaryIO, source: str) -> Iterator[Seed | BadLine]:
-    for number, text in enumerate(_split_lines(file), start=1):
+    for number, text in enumerate(_split_lines(file, source), start=1):
         if seed := _read_line(text, source, number):
             yield seed
 
 
-def _split_lines(file: BinaryIO) -> Iterator[str]:
+def _split_lines(file: BinaryIO, source: str) -> Iterator[str]:
     """Yield the lines of a UTF-8 file, or of a UTF-16 one with a byte-order mark; overlong ones are cut."""
-    chunk = file.read(2)
-    if chunk in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+    chunk = file.read(_PEEK_BYTES)
+    if chunk[:2] not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and b"\0" in chunk:
+        raise _no_text(source)
+    if chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         decoder = codecs.getincrementaldecoder("utf-16")("replace")
     else:
         decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
@@ -161,7 +170,7 @@ def _read_line(text: str, source: str, line: int) -> Seed | BadLine | None:
     normalised = _normalise_seed(text, bare)
     if isinstance(normalised, str):
         return Seed(identify(normalised), bare, source, line)
-    readable = text[:MAX_SHOWN_CHARS].encode("utf-8", "backslashreplace").decode()
+    readable = text[:MAX_SHOWN_CHARS].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return BadLine(readable, "not UTF-8 text" if _LONE_SURROGATE.search(text) else normalised.value, source, line)
 
 
@@ -177,5 +186,6 @@ def _normalise_seed(text: str, bare: bool) -> str | Refusal:
 # Most seeds are domains, plainly written: they mean themselves, and need no parser. A number at the end would make them
 # addresses.
 _PLAIN_NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)+[a-z]{1,63}")
+_WORD = re.compile(r"[\w-]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")  # followed by a digit, it is a port
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")

@@ -67,7 +67,7 @@ class SiteInHand:
         return taken
 
     def __repr__(self) -> str:
-        return f"<{self.site}, epoch {self.epoch}, {len(self.urls)} URLs>"
+        return f"<{self.site}, epoch {self.epoch}, {len(self.urls)} in hand>"
 
 
 class Workbench:

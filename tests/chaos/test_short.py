@@ -11,6 +11,7 @@ from tests.end_to_end.crawls import environment
 
 TINY = {
     "kills": "--runs 1 --faults 3 --sites 8 --pages 6 --engine sqlite",
+    "moves": "--runs 1 --faults 2 --sites 6 --pages 8",
     "clock": "--runs 1 --faults 2 --sites 6 --pages 8 --engine postgres --seed 2",  # its database jumps, too
     "points": "--runs 1 --faults 2 --sites 6 --pages 10 --engine sqlite",
     "power": "--runs 1 --faults 12 --sites 4 --pages 5",

@@ -17,7 +17,7 @@ def test_a_database_is_prepared_once_and_says_what_it_holds(capsys: pytest.Captu
     address = new_database()
     for too_soon in ("stats", "migrate"):
         assert run(["db", too_soon, "--frontier", address]) == 2
-        assert "gossamer db init prepares it" in capsys.readouterr().err
+        assert "` prepares it" in capsys.readouterr().err
     assert run(["db", "init", "--frontier", address]) == 0
     assert "is ready: schema version" in capsys.readouterr().out
     assert run(["db", "init", "--frontier", address]) == 0

@@ -11,6 +11,7 @@ from gossamer.crawl.exclusions import apply_exclusions
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.politeness.scope import Exclusions
 from gossamer.records import Reason
+from gossamer.wording import count
 from tests.inspect.crawls import Crawl
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ def test_a_purge_empties_the_queue_and_lists_stored_pages(
 ) -> None:
     assert exclude(folder, entry, "--purge") == 0
     gone = len(QUEUED) - len(left)
-    assert f"{gone} queued URLs are given up; {len(stored)} stored pages are listed in" in capsys.readouterr().out
+    said = f"{count(gone, 'queued URL')} given up; {count(len(stored), 'stored page')} listed in"
+    assert said in capsys.readouterr().out
     assert queued(folder) == left
     with SqliteFrontier(folder / "frontier.sqlite") as frontier:
         assert frontier.stats().given_up == {Reason.EXCLUDED: gone}
@@ -104,7 +106,7 @@ def test_a_purge_empties_the_queue_and_lists_stored_pages(
         (["a.test", "--list"], "use --list alone"),
         (["--remove"], "Name what to exclude"),
         (["a.test", "--remove", "--purge"], "Name what to exclude"),
-        (["a.test", "--remove"], "a.test is not on the list of exclusions: gossamer exclude --list shows it."),
+        (["a.test", "--remove"], "a.test is not on the list of exclusions: --list prints that list."),
     ],
 )
 def test_nonsense_is_refused_in_one_sentence(

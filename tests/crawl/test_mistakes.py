@@ -52,17 +52,17 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ([*CRAWL, "--workers", "0"], "--workers must be at least 1, not '0'"),
         ([*CRAWL, "--scope", "galaxy"], "--scope must be one of host, site, web, not 'galaxy'"),
         ([*CRAWL, "--max-workers", "many"], "--in-flight must be a whole number, not 'many'"),
-        ([*CRAWL, "--set", "dealy=1"], "--dealy is not a setting; did you mean --delay?"),
-        ([*CRAWL, "--set", "delay"], "--set delay lacks a value: write --set delay=VALUE."),
+        ([*CRAWL, "--set", "dealy=1"], "--set dealy is not a setting; did you mean --delay?"),
+        ([*CRAWL, "--set", "delay"], "--set delay is incomplete: write --set delay=VALUE."),
         ([*CRAWL, "--agent-name", "My Bot"], "'My Bot' is no agent name: use letters, digits, - and _"),
         ([*CRAWL, "--info-url", "about"], "'about' is not the address of a page: write it like https://"),
         ([*CRAWL, "--nameserver", "dns.example"], "'dns.example' is not a name server: write it like 9.9.9.9"),
         ([*CRAWL, "--allow-network", "home"], "'home' is not a network"),
         ([*CRAWL, "--config", "mine.toml"], "mine.toml cannot be read (No such file or directory)"),
-        ([*CRAWL, "--exclude-file", "out.txt"], "Cannot read exclusion file"),
+        ([*CRAWL, "--exclude-file", "out.txt"], "(No such file or directory): name another with --exclude-file."),
         ([*CRAWL, "--ca-file", "ca.pem"], "ca.pem holds no certificates that can be read"),
         ([*CRAWL, "--data-dir", "."], ". holds files but no crawl: name a new or an empty folder with --data-dir."),
-        ([*CRAWL, "--data-dir", "notes.md"], "notes.md cannot be the crawl's folder: File exists."),
+        ([*CRAWL, "--data-dir", "notes.md"], "notes.md is a file: name a folder with --data-dir."),
         (["stop"], "No crawl is running in crawl-data."),
         (["stop", "--data-dir", "notes.md"], "No crawl is running in notes.md."),
     ],
@@ -127,5 +127,5 @@ def test_seeds_that_are_none_are_shown_with_their_lines(capsys: pytest.CaptureFi
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == ("gossamer: seeds.txt, line 2: 'not a domain' is no seed (not a valid URL); it is left out")
     assert len(lines) == 22
-    assert lines[20] == "gossamer: ... and 5 more lines that are no seeds"
+    assert lines[20] == "gossamer: ... and 5 more lines: no seeds"
     assert lines[21].startswith("gossamer: None of the seeds can be crawled")

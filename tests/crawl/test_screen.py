@@ -14,11 +14,15 @@ from gossamer.cli.console import Screen
 from gossamer.cli.screen import ASCII_BLOCKS, View, draw, plot
 from gossamer.inspect.recent import Lately, SiteLately
 from gossamer.records import Reason, Stats
-from gossamer.supervisor.progress import Member, Outlook, Progress
+from gossamer.supervisor import End
+from gossamer.supervisor.outlook import Outlook
+from gossamer.supervisor.progress import Member, Progress
+from tests.end_to_end.crawls import wait_until
+from tests.terminal import Terminal
 
 STATS = Stats(
     sites=200, sites_with_work=150, sites_in_hand=80, known=9_000, queued=4_321, done=4_000, pages=1_234,
-    given_up={Reason.HTTP_ERROR: 7, Reason.ROBOTS_DISALLOWED: 59}, wait_s=None,
+    given_up={Reason.HTTP_ERROR: 7, Reason.ROBOTS_DISALLOWED: 59}, wait_s=None, sites_in_trouble=9,
 )  # fmt: skip
 WORKER = {
     "pages": 600, "requests": 800, "bytes": 6e6, "in_flight": 7, "sites_in_hand": 40, "loop_lag_s": 0.003,
@@ -41,11 +45,16 @@ VIEW = View(
         slowest=tuple(reversed(SITES)),
     ),
 )  # fmt: skip
+DRIVER_ERROR = (
+    'connection to server at "127.0.0.1", port 5432 failed: Connection refused\n'
+    "\tIs the server running on that host and accepting TCP/IP connections?\n"
+)
 EVERYTHING = (
-    "Gossamer crawl-data", "running, 0:01:23", "1,234 98.2/s", "12.3 MB 1.5 MB/s",
-    "sites 80 in hand, 15 busy, 2 due, 133 waiting; 200 known", "queue 4,321 of 9,000 URLs; 14 in flight",
+    "Gossamer crawl-data", "running, 0:01:23", "speed 98.2 pages/s, 14 in flight", "received 1.5 MB/s",
+    "all starts 1,234 pages, 4,321 queued of 9,000 URLs", "this start 12.3 MB received, 3 retried",
+    "sites 200 known, 9 in trouble; 80 in hand: 15 busy, 2 due; 133 waiting",
     "time left about 12 min until the queue is empty, at this rate", "246.0 MB memory",
-    "disk 1.2 GB used, 45.6 GB free", "lag 3 ms, worst 45", "page 1,234 30.3%",
+    "disk 1.2 GB used, 45.6 GB free", "lag 3 ms", "all outcomes URLs share", "page 1,234 30.3%",
     "robots_disallowed 59", "http_error 7", "4711", "3 ms 123 MB",
     "busiest in 5 min", "site-0.test 30 100.0 kB", "slowest", "site-29.test 87.00 s", "q leaves",
 )  # fmt: skip
@@ -95,10 +104,40 @@ def test_a_crawl_that_waits_says_until_when_and_one_in_trouble_says_which() -> N
     waits = replace(PROGRESS, figures={}, stats=replace(STATS, wait_s=190.0))
     assert "nothing is due; next URL due in 3 min" in told(waits)
     assert "nothing is due" not in told(PROGRESS)
-    troubled = replace(PROGRESS, troubles=("disk nearly full",), alive=1, stopping=True)
+    troubled = replace(PROGRESS, troubles=("disk nearly full",), alive=1, end=End.STOPPED)
     assert "trouble disk nearly full" in told(troubled)
     assert "workers 1 of 2 alive" in told(troubled)
     assert "finishing what is under way, 0:01:23" in told(troubled)
+
+
+def test_a_long_trouble_has_two_lines_and_is_not_broken_within_a_word() -> None:
+    trouble = f"the frontier cannot be read: {DRIVER_ERROR}"
+    drawn = lines(replace(VIEW, progress=replace(PROGRESS, troubles=(trouble,))), 80, 24)
+    first, second = (line for line in drawn if line.startswith("trouble") or "5432" in line)
+    assert first == 'trouble     the frontier cannot be read: connection to server at "127.0.0.1",'
+    assert second == " " * 12 + "port 5432 failed: Connection refused  Is the server running on that…"
+    assert len(drawn) == 24
+
+
+def test_a_crawl_that_is_over_is_called_finished() -> None:
+    for end in (End.DRAINED, End.PAGE_LIMIT):
+        assert f"finished: {end.value}, 0:01:23" in told(replace(PROGRESS, end=end))
+    assert "finished" not in told(PROGRESS)
+
+
+def test_a_page_limit_is_shown_beside_what_there_is() -> None:
+    limited = replace(PROGRESS, stats=replace(STATS, pages=12, page_limit=300, pages_left=280))
+    assert "all starts 12 of 300 pages, " in told(limited)
+
+
+@pytest.mark.parametrize("lag_s", [0.003, 1.307, 45.0])
+def test_no_heading_is_broken_at_80_columns(lag_s: float) -> None:
+    slow = {**WORKER, "loop_lag_s": lag_s, "pages": 123_456}
+    members = tuple(Member(label=f"host:{pid}", figures=slow) for pid in (4_194_303, 4_194_304))
+    drawn = lines(replace(VIEW, progress=replace(PROGRESS, members=members)), 80, 24)
+    (heading,) = [line for line in drawn if line.startswith("all outcomes")]
+    assert heading.split() == ["all", "outcomes", "URLs", "share", "workers", "pages", "flight", "lag", "memory"]
+    assert "4194303 123,456" in words(drawn)
 
 
 def test_many_workers_and_reasons_are_counted_where_they_have_no_room() -> None:
@@ -171,3 +210,33 @@ def test_a_terminal_that_has_gone_does_not_end_the_crawl(tmp_path: Path) -> None
     (tmp_path / "missing").mkdir()
     with Screen(tmp_path / "nowhere", every_s=1, console=Console(file=io.StringIO(), force_terminal=True)) as screen:
         screen.show(PROGRESS)
+
+
+WARNING_PROGRAM = """
+import sys
+from pathlib import Path
+from gossamer.cli.console import Screen
+from tests.crawl.test_screen import DRIVER_ERROR, PROGRESS
+with Screen(Path(sys.argv[1]), every_s=1) as screen:
+    for number in range(5):
+        screen.show(PROGRESS)
+        screen.warn(f"Warning {number}: {DRIVER_ERROR}")
+        screen.say("Something else is said.")
+        screen.show(PROGRESS)
+    print("\\033]0;end\\007", end="", flush=True, file=sys.__stdout__)
+    input()
+"""
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(80, 24), (160, 50)])
+def test_a_driver_error_of_several_lines_leaves_the_rows_of_the_screen_in_place(
+    tmp_path: Path, columns: int, rows: int
+) -> None:
+    with Terminal(["-c", WARNING_PROGRAM, str(tmp_path)], columns=columns, rows=rows) as terminal:
+        wait_until(lambda: terminal.look() is not None and "]0;end" in terminal.written, "the last screen")
+        screen = terminal.look()
+        assert screen.lines[0] == "Something else is said."
+        assert screen.lines[1].startswith("Gossamer  ")
+        assert screen.lines[-1].startswith("Ctrl-C stops")
+        assert [line for line in screen.scrolled if line.startswith(("Gossamer", "speed", "sites", "Ctrl-C"))] == []
+        assert screen.text.count("accepting TCP/IP") == 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from gossamer.crawl.announce import announce, warnings
 from gossamer.crawl.folder import gather_settings
 from gossamer.records import Reason, Stats
 from gossamer.supervisor import End, Ended, Progress
-from gossamer.supervisor.progress import Outlook, Tally, foresee
+from gossamer.supervisor.outlook import Forecast, Outlook, Trend, foresee, trend_of
+from gossamer.supervisor.progress import Tally
 
 STATS = Stats(
     sites=200, sites_with_work=150, sites_in_hand=80, known=9_000, queued=4_321, done=4_000, pages=1_234,
-    given_up={Reason.HTTP_ERROR: 7, Reason.ROBOTS_DISALLOWED: 5}, wait_s=None,
+    given_up={Reason.HTTP_ERROR: 7, Reason.ROBOTS_DISALLOWED: 5}, wait_s=None, sites_in_trouble=3,
 )  # fmt: skip
 PROGRESS = Progress(
     elapsed_s=83.4, figures={"pages": 1_200, "bytes": 12_345_678, "max_loop_lag_s": 0.0123, "retries": 3},
@@ -56,19 +58,37 @@ def test_what_may_be_wrong_is_said() -> None:
     assert warnings(settings()) == []
     assert warnings(settings(delay=0.5, allow_network=["127.0.0.0/8"])) == []
     (short,) = warnings(settings(delay=0.5))
-    assert short.startswith("a delay of 0.5 s is less than most sites put up with")
+    assert short.startswith("a delay of 0.5 s is less than most sites accept")
     (loud,) = warnings(settings(insecure=True))
     assert loud.startswith("CERTIFICATES ARE NOT VERIFIED")
 
 
 def test_progress_fits_into_one_line() -> None:
     said = one_line(PROGRESS)
-    assert said == "1,234 pages (98.2/s), 4,321 queued, 200 sites, 12 given up, 0 in trouble"
+    assert said == "1,234 pages (98.2/s), 4,321 queued, 200 sites, 12 given up, 3 in trouble"
+
+
+def test_a_page_limit_stands_beside_the_pages() -> None:
+    limited = replace(PROGRESS, stats=replace(STATS, pages=12, page_limit=300))
+    assert one_line(limited).startswith("12 of 300 pages (98.2/s), ")
+
+
+def test_a_crawl_that_is_over_is_called_finished() -> None:
+    assert one_line(replace(PROGRESS, end=End.DRAINED)).endswith("; finished: nothing is left to fetch")
+    assert "finished" not in one_line(replace(PROGRESS, end=End.STOPPED))
+
+
+def test_a_driver_error_of_several_lines_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    error = "the frontier cannot be read: Connection refused\n\tIs the server running?\n"
+    assert "\n" not in one_line(replace(PROGRESS, troubles=(error,)))
+    with Lines(Path("crawl-data"), every_s=0) as console:
+        console.warn(error)
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_crawl_that_waits_says_until_when() -> None:
     waits = Progress(**{**fields(PROGRESS), "stats": replace(STATS, wait_s=190.0)})
-    assert one_line(waits).endswith("0 in trouble; next URL due in 3 min")
+    assert one_line(waits).endswith("3 in trouble; next URL due in 3 min")
     for busy in ({"turns": 1}, {"sites_due": 1}, {"next_due_s": 0.5}):
         assert Progress(**{**fields(waits), "figures": {**PROGRESS.figures, **busy}}).next_due_s is None
     sooner = Progress(**{**fields(waits), "figures": {**PROGRESS.figures, "next_due_s": 42.0}})
@@ -113,31 +133,58 @@ def test_of_what_workers_have_now_the_worst_lag_and_the_nearest_due_time_count()
     assert tally.total(living) == {"pages": 1} | now
 
 
-def test_how_fast_the_queue_shrinks_is_told_from_ten_seconds_on_and_of_the_last_minute() -> None:
-    tally = Tally()
-    drains = [tally.drain(float(now_s), 1_000 + 10 * min(now_s, 40) - 5 * max(0, now_s - 40)) for now_s in range(101)]
-    assert drains[9] is None
-    assert drains[10] == drains[40] == -10
-    assert drains[100] == 5
+def test_a_trend_is_steady_if_both_halves_of_its_time_show_it() -> None:
+    assert trend_of([(float(now_s), now_s) for now_s in range(60)]) is None, "too early"
+    assert trend_of([(float(now_s), 2 * now_s) for now_s in range(61)]) == Trend(2, is_steady=True)
+    assert trend_of([(float(now_s), -now_s) for now_s in range(61)]) == Trend(-1, is_steady=False)
+    burst = trend_of([(float(now_s), min(now_s, 10)) for now_s in range(101)])
+    assert burst is not None
+    assert not burst.is_steady
+    assert trend_of([(0.0, 0), (100.0, 50)]) == Trend(0.5, is_steady=False), "neither half can tell"
+
+
+STEADY, GROWING, STILL = Trend(4.0, is_steady=True), Trend(-3.0, is_steady=False), Trend(0.0, is_steady=False)
+UNSTEADY, PAGES = Trend(4.0, is_steady=False), Trend(10.0, is_steady=True)
 
 
 @pytest.mark.parametrize(
     ("terms", "left_s", "why"),
     [
-        ({"drain_per_s": None}, None, "too early to tell"),
-        ({"drain_per_s": -3.0}, None, "the queue does not shrink"),
-        ({"drain_per_s": 0.0, "pages_per_s": 0.0}, None, "no page came of late"),
-        ({"drain_per_s": 4.0}, 1_000, "until the queue is empty, at this rate"),
-        ({"drain_per_s": -3.0, "pages_left": 300}, 30, "until the page limit, at this rate"),
-        ({"drain_per_s": -3.0, "pages_left": 300, "pages_per_s": 0.0}, None, "no page came of late"),
-        ({"drain_per_s": 4.0, "pages_left": 300, "time_left_s": 20.0}, 20, "until the time limit"),
-        ({"drain_per_s": None, "time_left_s": -1.0}, 0, "until the time limit"),
+        ({"drain": None}, None, "too early to tell"),
+        ({"drain": GROWING}, None, "the queue does not shrink"),
+        ({"drain": UNSTEADY}, None, "the rate changes too much"),
+        ({"drain": STILL, "pages": STILL}, None, "no page came of late"),
+        ({"drain": STEADY}, 1_000, "until the queue is empty, at this rate"),
+        ({"drain": GROWING, "page_limit": STATS.pages + 300}, 30, "until the page limit, at this rate"),
+        ({"drain": GROWING, "page_limit": STATS.pages + 300, "pages": STILL}, None, "no page came of late"),
+        ({"drain": STEADY, "page_limit": STATS.pages + 300, "time_left_s": 20.0}, 20, "until the time limit"),
+        ({"drain": None, "time_left_s": -1.0}, 0, "until the time limit"),
     ],
 )
 def test_when_it_ends_is_told_as_far_as_anyone_can(terms: dict[str, Any], left_s: float | None, why: str) -> None:
-    stats = replace(STATS, queued=4_000, pages_left=terms.pop("pages_left", None))
-    known = {"pages_per_s": 10.0, "time_left_s": None, **terms}
+    limit = terms.pop("page_limit", None)
+    stats = replace(STATS, queued=4_000, page_limit=limit, pages_left=None if limit is None else 20)
+    known = {"pages": PAGES, "time_left_s": None, **terms}
     assert foresee(stats, **known) == Outlook(left_s=left_s, why=why)
+
+
+def crawl_in_bursts(now_s: int) -> tuple[int, int]:
+    """Pages and queue of a crawl whose pages come every 15 seconds, and whose queue grows and shrinks meanwhile."""
+    return 30 * (now_s // 15), max(0, 20_000 - 2 * now_s + 300 * (now_s % 45 < 20))
+
+
+@pytest.mark.parametrize("limited", [True, False])
+def test_the_time_left_is_hidden_until_it_means_something_and_then_does_not_jump(*, limited: bool) -> None:
+    forecast = Forecast()
+    shown: list[float | None] = []
+    for now_s in range(3_600):
+        pages, queued = crawl_in_bursts(now_s)
+        stats = replace(STATS, pages=pages, queued=queued, page_limit=9_000 if limited else None)
+        shown.append(forecast.look(float(now_s), stats, time_left_s=None).left_s)
+    assert shown[:60] == [None] * 60
+    assert all(shown[900:])
+    told = [left_s for left_s in shown if left_s is not None]
+    assert max(max(a, b) / min(a, b) for a, b in pairwise(told)) < 1.5
 
 
 def test_rates_are_those_of_the_last_ten_seconds() -> None:

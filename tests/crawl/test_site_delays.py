@@ -52,7 +52,7 @@ def test_flags_and_a_file_add_up_and_the_longest_delay_holds(tmp_path: Path) -> 
         ("example.org=", "the delay must be a duration such as 70, 1.5 or 2m, not ''."),
         ("example.org=soon", "the delay must be a duration such as 70, 1.5 or 2m, not 'soon'."),
         ("example.org=-80", "the delay must be a duration such as 70, 1.5 or 2m, not '-80'."),
-        ("example.org=1", "is less than the delay of all sites, 70 s: a site can only be given more."),
+        ("example.org=1", "is less than the delay of all sites, 70 s: a site can only get more."),
         ("www.example.org=300", "www.example.org belongs to the site example.org, which has one delay: name that."),
         ("https://example.org=300", "'https://example.org' is no site: write it like example.org=300."),
         ("example.org/a=300", "'example.org/a' is no site: write it like example.org=300."),
@@ -72,5 +72,5 @@ def test_a_mistake_in_the_file_is_named_by_its_line(tmp_path: Path) -> None:
     file.write_text("a.example=300\nb.example\n")
     with pytest.raises(GossamerError, match=r"delays\.txt, line 2: 'b\.example' lacks a delay"):
         read(file=file)
-    with pytest.raises(GossamerError, match="Cannot read the file of site delays"):
+    with pytest.raises(GossamerError, match="write one SITE=DURATION per line there"):
         read(file=tmp_path / "none.txt")

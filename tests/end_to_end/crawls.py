@@ -47,6 +47,8 @@ class Crawl:
         self.server = server
         self.folder = folder
         self.delay_s = delay_s
+        self._workers = workers
+        self._starts = 0
         self.seeds = [*server.seeds(), *more_seeds]
         seeds_file = folder.parent / f"{folder.name}-seeds.txt"
         seeds_file.write_text("".join(f"{seed}\n" for seed in self.seeds))
@@ -65,6 +67,7 @@ class Crawl:
 
     def start(self, *flags: str) -> Start:
         """Start it, or start it again."""
+        self._starts += 1
         return Start([*self._arguments, *flags], self._variables, self._wrapper)
 
     def finish(self, *flags: str) -> str:
@@ -87,6 +90,7 @@ class Crawl:
             delay_s=self.delay_s,
             expected=expected,
             allowed_repeats=allowed_repeats,
+            workers=self._workers * max(1, self._starts),
             kills=kills,
             trap_bounds=trap_bounds or {},
         )

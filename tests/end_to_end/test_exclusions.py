@@ -58,7 +58,7 @@ def test_what_is_excluded_in_a_running_crawl_is_not_asked_for_five_seconds_later
         stored = [line.split("\t")[0] for line in (crawl.folder / "purged-pages.tsv").read_text().splitlines()[1:]]
         asked = {request.url for request in log if request.kind == "page" and site_of(request.url) == site}
         assert set(stored) == asked
-        assert f"{len(stored)} stored pages are listed" in purged
+        assert f"{len(stored)} stored pages listed" in purged
 
 
 def test_an_exclusion_on_one_machine_holds_on_the_other_too(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def test_it_is_set_aside_tried_again_and_recovers(tmp_path: Path, capsys: pytest
             wait_until(lambda: (crawl.folder / "frontier.sqlite").exists(), "a frontier")
             sentence = f"it failed {FAILURES} times in a row and is set aside."
             wait_until(lambda: said(sentence), "the site to be set aside")
+            wait_until(lambda: ", 1 in trouble" in start.said, "word of it in the progress")
             start.end()
         pages = sorted(request for request in server.log() if request.kind == "page")
         verdict = crawl.judge()

@@ -138,5 +138,5 @@ def test_a_crawl_that_starts_while_its_database_is_away_says_so_in_one_sentence(
         crawl = Crawl(server, tmp_path / "data", delay_s=0.3, workers=1, frontier="postgresql://127.0.0.1:1/nothing")
         with crawl.start() as start:
             said = start.end(status=2)
-    assert "The frontier cannot be opened: PostgreSQL database nothing on 127.0.0.1: connection" in said
+    assert "The frontier cannot be opened: PostgreSQL database nothing on 127.0.0.1: nothing answers there" in said
     assert len(said.strip().splitlines()) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -90,7 +91,7 @@ def test_a_running_crawl_is_shown_whole_on_every_machine(finished: Finished) -> 
 
 def test_stop_stops_one_machine_and_the_others_are_still_heard_of_there(finished: Finished) -> None:
     _, other = finished.folders
-    assert f"The crawl in {other} has stopped" in finished.live["stop"]
+    assert f"The crawl in {other} is stopped" in finished.live["stop"]
     assert "not running here, but elsewhere" in finished.live["status later"]
     assert "the running crawl heeds it within five seconds" in finished.live["exclude"]
     assert f"excluded: It is excluded by {finished.excluded}" in finished.live["site"]
@@ -101,7 +102,7 @@ def test_stop_stops_one_machine_and_the_others_are_still_heard_of_there(finished
 def test_verify_looks_into_the_folders_of_all_machines(finished: Finished, tmp_path: Path) -> None:
     one, other = finished.folders
     alone = said("verify", *named(one))
-    assert "done pages are not checked: they are with other machines" in alone
+    assert "done pages, with other machines" in alone
     assert "No problems." in alone
     together = said("verify", *named(one, other))
     assert "not checked" not in together
@@ -113,7 +114,7 @@ def test_verify_looks_into_the_folders_of_all_machines(finished: Finished, tmp_p
     torn = shutil.copytree(other, tmp_path / "torn")
     for part in (torn / "pages").iterdir():
         part.unlink()
-    assert "done pages have no row in pages" in said("verify", *named(one, torn), status=1)
+    assert "no row in pages: " in said("verify", *named(one, torn), status=1)
 
 
 def test_a_page_is_found_wherever_it_was_stored(finished: Finished) -> None:
@@ -145,7 +146,7 @@ def test_what_is_excluded_can_be_purged_and_readmitted_from_any_machine(finished
     assert finished.excluded in said("exclude", "--list", *named(one))
     purged = said("exclude", finished.excluded, "--purge", *named(other))
     assert "no crawl is running" in purged
-    assert "stored pages are listed" in purged
+    assert re.search(r"stored pages? listed in", purged)
     with open_existing(one) as frontier:
         assert list(frontier.queued(finished.excluded)) == []
         assert frontier.audit() == []
@@ -165,18 +166,15 @@ def test_folders_of_different_crawls_are_refused(finished: Finished, tmp_path: P
         assert f"{one} and {folder} are not of one crawl on several machines" in refused
 
 
-def test_a_database_without_the_crawl_is_named_and_left_as_it_is(
+def test_a_database_without_the_crawl_is_left_as_it_is_and_the_folders_own_is_read(
     finished: Finished, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, _ = finished.folders
     another = new_database()
     monkeypatch.setenv("GOSSAMER_FRONTIER", another)
-    assert "There is no frontier in" in said("verify", *named(one), status=2)
+    assert "No problems." in said("verify", *named(*finished.folders))
     with psycopg.connect(another) as connection:
         assert connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'gossamer'").fetchone() is None
     said("db", "init", "--frontier", another)
-    assert "There is no crawl called crawl in" in said("verify", *named(one), status=2)
-    monkeypatch.setenv("GOSSAMER_FRONTIER", finished.address)
     assert "No problems." in said("verify", *named(*finished.folders))
 
 
@@ -185,9 +183,8 @@ def test_who_gives_no_password_or_a_wrong_one_is_told_where_it_belongs(
 ) -> None:
     monkeypatch.setenv("GOSSAMER_FRONTIER", make_conninfo(finished.address, host="127.0.0.1"))
     monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
-    for wrong in ("", "open sesame"):
-        monkeypatch.setenv("PGPASSWORD", wrong)
-        for command in ("status", "verify"):
-            told = said(command, *named(finished.folders[0]), status=2)
-            assert "another password: give it in GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE" in told
-            assert "sesame" not in told
+    for given, wanted in (("", "it wants a password"), ("open sesame", "it wants another password")):
+        monkeypatch.setenv("PGPASSWORD", given)
+        told = said("db", "stats", status=2)
+        assert f"{wanted}: give it in GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE" in told
+        assert "sesame" not in told

@@ -30,7 +30,7 @@ def test_a_robots_txt_that_is_lost_in_an_outage_is_asked_for_again_soon(tmp_path
             far.listen()
             for web in (near, far):
                 threading.Thread(target=_answer_all, args=(web, asked), daemon=True).start()
-            start.end()
+            start.end(status=3)  # no seed has a page
             for web in (near, far):
                 web.shutdown(socket.SHUT_RDWR)
     assert sorted(asked) == sorted(["/", "/robots.txt"] * (SITES + 1))

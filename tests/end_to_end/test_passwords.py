@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 from gossamer import simweb
 from gossamer.cli import run
 from gossamer.simweb import plain_web
-from tests.end_to_end.crawls import Crawl, environment, wait_until
+from tests.end_to_end.crawls import EMAIL, Crawl, environment, wait_until
 from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def test_a_password_gets_us_in_and_is_seen_nowhere(way: str, place: str, tmp_pat
         assert crawl.judge().ok
     command = [sys.executable, "-m", "gossamer", "status", "--data-dir", str(crawl.folder)]
     status = subprocess.run(command, capture_output=True, env=environment() | variables, check=True, timeout=60)
-    assert b"not running" in status.stdout
+    assert b"finished" in status.stdout
     assert not (crawl.folder / "frontier.sqlite").exists()
     seen += [path.read_bytes() for path in crawl.folder.rglob("*") if path.is_file()]
     seen += [status.stdout, status.stderr]
@@ -83,11 +83,13 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(
     assert "sesame" not in said
 
 
+@pytest.mark.parametrize("line", [["db", "stats"], ["crawl", "a.test", "--email", EMAIL, "--data-dir", "new"]])
 def test_an_address_that_cannot_be_read_is_not_repeated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    line: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOSSAMER_FRONTIER", "mysql://me:sesame@host/x")
-    assert run(["status", "--data-dir", str(tmp_path)]) == 2
+    monkeypatch.chdir(tmp_path)
+    assert run(line) == 2
     said = capsys.readouterr().err
     assert "write postgresql://user@host/database" in said
     assert "sesame" not in said

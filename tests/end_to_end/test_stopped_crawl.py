@@ -53,7 +53,7 @@ def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
                 start.signal(signal.SIGTERM)
             else:
                 stopped = said("stop", "--data-dir", str(crawl.folder))
-                assert stopped.startswith(f"The crawl in {crawl.folder} has stopped")
+                assert stopped.startswith(f"The crawl in {crawl.folder} is stopped. Resume it with `")
             assert "Stopped: " in start.end()
             took_s = time.monotonic() - begun_s
             print(f"\n{how}: {took_s:.1f} s")
@@ -147,5 +147,5 @@ def test_two_crawls_do_not_share_a_folder(server: Server, tmp_path: Path) -> Non
         crawl.wait_for_requests(1)
         with crawl.start() as second:
             said = second.end(status=2)
-        assert f"A crawl (pid {first.pid}) is running in {crawl.folder}: stop it with `gossamer stop" in said
+        assert f"A crawl (pid {first.pid}) is running in {crawl.folder}: stop it with `" in said
         assert first.status is None

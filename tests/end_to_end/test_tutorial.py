@@ -229,7 +229,7 @@ class Judge:
 
 def test_the_tutorial_shows_what_a_reader_will_see(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "gossamer"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gossamer "$@"\n')
+    program.write_text(f'#!/bin/sh\nexport GOSSAMER_LAUNCHER="$0"\nexec "{sys.executable}" -m gossamer "$@"\n')
     program.chmod(0o755)
     ports = {"8080": str(free_port()), "5300": str(free_port(socket.SOCK_DGRAM))}
     judge = Judge(tmp_path, ports["8080"], capsys)

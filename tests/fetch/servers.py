@@ -117,11 +117,17 @@ async def serving(
 
 
 def fetcher(
-    *, user_agent: str = "Tester/1", email: str = "", allow_network: tuple[str, ...] = LOOPBACK, **settings: Any
+    *,
+    user_agent: str = "Tester/1",
+    email: str = "",
+    archives: bool = True,
+    allow_network: tuple[str, ...] = LOOPBACK,
+    **settings: Any,
 ) -> Fetcher:
     """Return a fetcher that may contact this machine."""
     return Fetcher(
         FetchSettings(allow_network=allow_network, **settings),
         user_agent=user_agent,
         email=email,
+        archives=archives,
     )

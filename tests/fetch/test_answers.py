@@ -183,6 +183,29 @@ async def test_a_type_that_is_wanted_or_unknown_is_taken(headers: bytes) -> None
     assert (answer.body, answer.type_refused) == (b"ok", False)
 
 
+@pytest.mark.parametrize("type_", [b"text/html; charset=utf-8", b"application/xhtml+xml"])
+async def test_html_that_is_not_accepted_is_taken_only_for_its_links(type_: bytes) -> None:
+    page = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: 2\r\n\r\nok" % type_
+    async with serving(page) as server, fetcher(accept_types=("application/pdf",)) as web:
+        taken, refused = [await web.fetch(server.url(), for_links=for_links) for for_links in (True, False)]
+    assert isinstance(taken, Fetched)
+    assert (taken.body, taken.links_only, taken.type_refused) == (b"ok", True, False)
+    assert isinstance(refused, Fetched)
+    assert (refused.body, refused.links_only, refused.type_refused) == (b"", False, True)
+
+
+async def test_what_is_accepted_or_has_no_links_is_not_taken_for_its_links() -> None:
+    answers = {}
+    for type_ in ("text/css", "text/html"):
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {type_}\r\nContent-Length: 2\r\n\r\nok".encode()
+        async with serving(head) as server, fetcher() as web:
+            answer = await web.fetch(server.url(), for_links=True)
+            assert isinstance(answer, Fetched)
+            answers[type_] = answer
+    assert (answers["text/css"].links_only, answers["text/css"].type_refused) == (False, True)
+    assert (answers["text/html"].links_only, answers["text/html"].type_refused) == (False, False)
+
+
 async def test_types_do_not_matter_for_robots_errors_and_redirects() -> None:
     headers = b"Content-Type: image/png\r\nContent-Length: 2\r\n\r\nok"
     assert (await get_answer(b"HTTP/1.1 200 OK\r\n" + headers, RequestKind.ROBOTS)).body == b"ok"

@@ -98,7 +98,7 @@ async def test_the_socket_itself_refuses_an_address_that_got_past_all_else() -> 
     async with serving(PAGE) as server, serving(PAGE, address="::1") as server6, Multi() as multi:
         transfer = Transfer(conduct)
         for address, port in (("127.0.0.1", server.port), ("::1", server6.port), ("::ffff:127.0.0.1", server.port)):
-            request = Request(f"http://a.test:{port}/", f"http://a.test:{port}", address, RequestKind.PAGE, None)
+            request = Request(f"http://a.test:{port}/", f"http://a.test:{port}", address, RequestKind.PAGE, False, None)
             outcome = await transfer.perform(multi, request)
             transfer.reset()
             assert isinstance(outcome, Failed)

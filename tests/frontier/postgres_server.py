@@ -133,6 +133,10 @@ class Server:
         """Stop it and wait until it has ended: `immediate` is a crash, `fast` ends sessions in good order."""
         self._run("pg_ctl", "-w", "-m", how, "stop")
 
+    def has_tls(self) -> bool:
+        """Tell whether its programs were built with TLS."""
+        return self._run("postgres", "-C", "ssl_library", stdout=subprocess.PIPE).stdout.strip() != b""
+
     def promote(self) -> None:
         """Let a standby take writes."""
         self._run("pg_ctl", "-w", "promote")
@@ -149,7 +153,7 @@ class Server:
 
     def is_running(self) -> bool:
         """Tell whether its first process is there."""
-        return self._run("pg_ctl", "status", check=False) == 0
+        return self._run("pg_ctl", "status", check=False).returncode == 0
 
     def remove(self) -> None:
         """Stop it if it runs, and leave nothing behind."""
@@ -170,13 +174,14 @@ class Server:
             if parent == first:
                 yield int(status.parent.name)
 
-    def _run(self, program: str, *arguments: str, check: bool = True) -> int:
-        done = subprocess.run(
+    def _run(
+        self, program: str, *arguments: str, check: bool = True, stdout: int = subprocess.DEVNULL
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
             [self._binaries / program, "-D", self.data, *arguments],
             user=self._user, group=pwd.getpwnam(self._user).pw_gid if self._user else None, cwd=self.folder,
-            check=check, env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            check=check, env={**os.environ, "LC_ALL": "C"}, stdin=subprocess.DEVNULL, stdout=stdout,
         )  # fmt: skip
-        return done.returncode
 
 
 def _unprivileged() -> str | None:

@@ -155,7 +155,10 @@ def test_the_file_remembers_everything_between_two_starts(frontier: SqliteFronti
 def test_opening_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
     path = tmp_path / "frontier.sqlite"
     path.write_text("something else entirely, long enough to be looked at as a header")
-    with pytest.raises(GossamerError, match=r"frontier.sqlite cannot be opened as a frontier: file is not a database"):
+    with pytest.raises(
+        GossamerError,
+        match=r"frontier.sqlite cannot be opened as a frontier .file is not a database.: bring back a whole copy",
+    ):
         SqliteFrontier(path)
 
 

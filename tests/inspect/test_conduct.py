@@ -10,6 +10,7 @@ from gossamer.cli import run
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.inspect.conduct import conduct_of_sites, judge_conduct
 from gossamer.inspect.verify import verify
+from gossamer.politeness.elsewhere import MAX_ANSWERS
 from gossamer.records import Batch, GivenUp, HostState, Reason, Release, RequestRow, Visit
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import hash_url, site_of
@@ -141,6 +142,65 @@ def test_a_sitemap_is_a_turn_like_a_page(tmp_path: Path) -> None:
     assert "robots.txt of its host had not been asked for" in unasked[0]
 
 
+def elsewhere(at: float, path: str = "rules.txt", *, status: int = 200, wait_s: float = 0, worker: str = "w1") -> Asked:
+    """A request to which a robots.txt of another site redirected."""
+    return Asked(
+        at, f"https://a.test/{path}", status, "robots_elsewhere", "unchecked", wait_s=wait_s, worker=worker
+    )  # fmt: skip
+
+
+def test_what_others_redirect_to_is_asked_for_outside_of_turns(tmp_path: Path) -> None:
+    asked = [*GOOD, elsewhere(12.2, "1"), elsewhere(24.1, "2"), elsewhere(60.1, "3"), elsewhere(86_500, "1")]
+    assert violations(log(tmp_path, asked)) == []
+    found = judge_conduct(tmp_path, at_most=100)
+    assert found is not None
+    assert (found.requests, found.turns, found.min_gap_s) == (17, 7, 10.0)
+    a, _ = conduct_of_sites(tmp_path, at_most=10)
+    assert (a.requests, a.pages, a.robots, a.turns, a.min_gap_s) == (15, 9, 6, 6, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (
+            [elsewhere(5, "1"), elsewhere(15, "2")],
+            "/2 was asked for, as another site's robots.txt redirects there, 9.500 s",
+        ),
+        ([elsewhere(5, "1"), elsewhere(5.2, "2")], "-0.300 s after such a request to its site, instead of 10 s"),
+        (
+            [elsewhere(5, "1", status=503, wait_s=60), elsewhere(60, "2")],
+            "54.500 s after such a request to its site, ins",
+        ),
+        (
+            [elsewhere(5, "1"), elsewhere(80_000, "1")],
+            "/1 was asked for twice within a day, as another site's robots.txt",
+        ),
+        ([elsewhere(5, "1"), elsewhere(5, "1")], "stands in the log twice"),
+    ],
+)
+def test_there_a_worker_asks_a_site_once_per_delay_and_for_a_url_once_a_day(
+    tmp_path: Path, asked: list[Asked], sentence: str
+) -> None:
+    (found,) = violations(log(tmp_path, [*GOOD, *asked]))
+    assert sentence in found
+
+
+def test_there_workers_do_not_know_of_each_other_and_what_failed_is_asked_for_again(tmp_path: Path) -> None:
+    beside = [elsewhere(5), elsewhere(5.1, worker="w2"), elsewhere(16, "x", worker="w3")]
+    failed = [elsewhere(100, "busy", status=503), elsewhere(700, "busy", status=429), elsewhere(4_000, "busy")]
+    assert violations(log(tmp_path, [*GOOD, *beside, *failed])) == []
+
+
+def test_what_a_worker_had_to_forget_it_may_ask_for_again(tmp_path: Path) -> None:
+    others = [
+        Asked(200, f"https://s{number}.test/robots.txt", 200, "robots_elsewhere", "unchecked")
+        for number in range(MAX_ANSWERS)
+    ]
+    assert violations(log(tmp_path / "many", [elsewhere(5), *others, elsewhere(300)])) == []
+    (again,) = violations(log(tmp_path / "few", [elsewhere(5), *others[:100], elsewhere(300)]))
+    assert "twice within a day" in again
+
+
 AWAY = [robots(0), Asked(1.5, "https://a.test/busy", 429, wait_s=300), Asked(302, "https://a.test/then")]
 
 
@@ -229,7 +289,7 @@ def test_the_report_tells_an_owner_all_about_a_site(reported: Path, capsys: pyte
         "- 9 for pages and 2 for robots.txt, in 6 turns",
         "- from 2026-01-01 00:00:00Z to 2026-01-01 00:01:00Z",
         "It asks for 5 s between two pages.",
-        "- 1 URLs were not asked for: robots disallowed",
+        "- 1 URL not requested: robots disallowed",
         "    Disallow: /private",
         "## Violations\n\nNone.",
     ):
@@ -260,7 +320,7 @@ def test_a_crawl_delay_that_was_not_kept_is_a_violation(reported: Path, capsys: 
         release = Release(wait_s=0, own_delay_s=60.0)
         crawl.frontier.complete(Batch(visits=[Visit(site="a.test", epoch=claim.epoch, release=release)]))
     assert run(["verify", "--report", "--data-dir", str(reported)]) == 1
-    assert "a.test asks for 1 min between two pages and once got 10.000 s." in capsys.readouterr().out
+    assert "a.test asks for 60 s between two pages and once got 10.000 s." in capsys.readouterr().out
 
 
 def test_a_site_belongs_to_a_report(reported: Path, capsys: pytest.CaptureFixture[str]) -> None:

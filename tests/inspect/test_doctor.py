@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,10 @@ from tests.end_to_end.crawls import environment
 from tests.frontier.postgres_server import new_database
 
 GB = 1_000_000_000
-DISK = Disk(folder=Path("/data"), file_system="ext4", free_bytes=500 * GB, sync_s=0.001)
+DISK = Disk(
+    wanted=Path("/data"), holds_crawl=False, folder=Path("/data"), is_folder=True, file_system="ext4",
+    free_bytes=500 * GB, sync_s=0.001,
+)  # fmt: skip
 SERVER: dict[str, Any] = {
     "place": "crawls on db", "version": 150_004, "standby": False, "connections": 5, "max_connections": 100,
     "round_trip_s": 0.001, "ahead_s": 0.1, "workers": 8,
@@ -71,6 +76,20 @@ def test_open_files(soft: int, hard: int, expected: dict[str, str]) -> None:
 )
 def test_disks(changes: dict[str, Any], sqlite: bool, expected: dict[str, str]) -> None:
     assert grades(list(judge_disk(replace(DISK, **changes), min_free_bytes=GB, sqlite=sqlite))) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "command"),
+    [
+        ({"wanted": Path("/var/lib/crawl"), "folder": Path("/var/lib")}, 'sudo install -d -o "$USER" /var/lib/crawl'),
+        ({"wanted": Path("/var/lib"), "folder": Path("/var/lib")}, 'sudo install -d -o "$USER" /var/lib/crawl-data'),
+        ({"wanted": Path("/a b"), "folder": Path("/a b"), "holds_crawl": True}, "sudo chown -R \"$USER\" '/a b'"),
+        ({"is_folder": False}, "gossamer crawl seeds.txt --email you@example.org --data-dir /a/local/folder"),
+    ],
+)  # fmt: skip
+def test_only_the_crawls_own_folder_gets_another_owner(changes: dict[str, Any], command: str) -> None:
+    (finding,) = judge_disk(replace(DISK, **changes, sync_s=None), min_free_bytes=GB, sqlite=True)
+    assert (finding.grade, finding.command) == (Grade.BAD, command)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +178,27 @@ def test_the_command_looks_at_everything_and_hides_the_password(tmp_path: Path) 
     assert "ms" in findings["round trip"]["found"]
     bad = [found for found in findings.values() if found["grade"] == "bad"]
     assert done.returncode == (1 if bad else 0), bad
+
+
+def test_a_plain_user_is_told_to_make_the_crawls_own_folder() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    place = Path(tempfile.mkdtemp(prefix="gossamer-"))  # pytest's own folders can be entered by their owner alone
+    place.chmod(0o755)
+    script = (
+        "from pathlib import Path; from gossamer.inspect import doctor, machine\n"
+        f"for found in doctor.judge_disk(machine.disk(Path('{place}/crawl')), min_free_bytes=1, sqlite=True):\n"
+        "    print(found.command)"
+    )
+    # The modules are loaded while we are root: they may lie where a plain user cannot enter.
+    become = "import os, gossamer.inspect.doctor, gossamer.inspect.machine; os.setgid(65534); os.setuid(65534)\n"
+    try:
+        told = subprocess.run(
+            [sys.executable, "-c", become + script], capture_output=True, text=True, env=environment()
+        )
+    finally:
+        place.rmdir()
+    assert told.stdout == f'sudo install -d -o "$USER" {place}/crawl\n', told.stderr
 
 
 def test_a_database_that_does_not_answer_is_a_finding_like_others(tmp_path: Path) -> None:

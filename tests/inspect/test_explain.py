@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gossamer.cli import run
 from gossamer.crawl.folder import gather_settings, write_settings
+from gossamer.politeness.elsewhere import LONG_AGO_AT, NOT_DUE
 from gossamer.politeness.hosts import NOTHING_ALLOWED
+from gossamer.politeness.robots import RobotsRules
 from gossamer.records import (
     Barred,
     Batch,
@@ -23,7 +26,7 @@ from gossamer.records import (
     Visit,
 )
 from gossamer.urls import hash_url, identify
-from tests.inspect.crawls import Crawl
+from tests.inspect.crawls import BEGAN_AT, Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,13 +53,13 @@ class Planted(Crawl):
         self.frontier.add([Link(*identify(url), 2, via=hash_url(via)) for url in urls])
 
     def turn(
-        self, outcome: Outcome, *hosts: HostState, wait_s: float = 0, own_delay_s: float = 0, failures: int = 0
+        self, outcome: Outcome | None, *hosts: HostState, wait_s: float = 0, own_delay_s: float = 0, failures: int = 0
     ) -> Claim:
         """Give the one site that is due its turn."""
         (claim,) = self.claim()
         self.store.sync()
         release = Release(wait_s=wait_s, own_delay_s=own_delay_s, failures=failures)
-        outcomes = [(claim.urls[0].url_hash, outcome)]
+        outcomes = [(claim.urls[0].url_hash, outcome)] if outcome else []
         visit = Visit(site=claim.site, epoch=claim.epoch, outcomes=outcomes, hosts=hosts, release=release)
         self.frontier.complete(Batch(visits=[visit]))
         return claim
@@ -168,6 +171,54 @@ def blocked(crawl: Planted) -> None:
     crawl.turn(Retry(wait_s=0, counted=False), closed, wait_s=70)
 
 
+def silent(crawl: Planted) -> None:
+    crawl.add("https://a.test/")
+    crawl.ask("https://a.test/robots.txt", reason="connect_refused", kind="robots")
+    crawl.turn(None, HostState(host="https://a.test", silent=1, blocked_s=600), wait_s=70)
+
+
+def given_up_with_its_host(crawl: Planted) -> None:
+    crawl.add("https://a.test/", "https://a.test/2")
+    state = HostState(host="https://a.test", silent=4, given_up=Reason.CONNECT_REFUSED, blocked_s=86_400)
+    crawl.turn(GivenUp(reason=Reason.CONNECT_REFUSED), state)
+
+
+def found(rules: str = RULES, *moved_to: str, outcome: str = "") -> str:
+    return replace(RobotsRules.from_text(rules), moved_to=moved_to, outcome=outcome).to_text()
+
+
+def waiting(crawl: Planted) -> None:
+    crawl.add("https://a.test/")
+    state = crawl.robots(found(NOTHING_ALLOWED, "https://c.test/a.txt", outcome=NOT_DUE), blocked_s=140)
+    crawl.turn(Retry(wait_s=0, counted=False), replace(state, expires_at=LONG_AGO_AT), wait_s=70)
+
+
+def blocked_elsewhere(crawl: Planted) -> None:
+    crawl.add("https://a.test/")
+    rules = found(NOTHING_ALLOWED, "https://b.test/x", "https://c.test/a.txt", outcome="connect_refused")
+    closed = crawl.robots(rules, failures=1, failing_since=BEGAN_AT, blocked_s=600)
+    crawl.turn(Retry(wait_s=0, counted=False), closed, wait_s=70)
+
+
+def ruled_elsewhere(crawl: Planted) -> None:
+    crawl.add("https://a.test/private/1")
+    rules = found(RULES, "https://b.test/x", "https://c.test/a.txt")
+    crawl.turn(GivenUp(reason=Reason.ROBOTS_DISALLOWED), crawl.robots(rules))
+
+
+def too_many_redirects(crawl: Planted) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/2")
+    rules = found("", "https://b.test/x", "https://c.test/a.txt", outcome="too_many_redirects")
+    crawl.turn(Done(), crawl.robots(rules))
+
+
+def bad_redirect(crawl: Planted) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/2")
+    crawl.turn(Done(), crawl.robots(found("", outcome="bad_redirect")))
+
+
 def unreachable(crawl: Planted) -> None:
     crawl.add("https://a.test/")
     crawl.turn(GivenUp(reason=Reason.ROBOTS_UNREACHABLE), crawl.robots(NOTHING_ALLOWED, failures=5))
@@ -207,10 +258,10 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         due,
         {"max_pages_per_site": 1},
         "https://a.test/2",
-        "pages per site: Its site has given 1 pages, all that --max-pages-per-site allows",
+        "pages per site: Its site has given 1 page, all that --max-pages-per-site allows",
         ["site      a.test, 1 queued, it has given all its pages"],
     ),
-    (due, {"max_pages_per_site": 1}, "a.test", "pages per site: Its site has given 1 pages", []),
+    (due, {"max_pages_per_site": 1}, "a.test", "pages per site: Its site has given 1 page", []),
     (
         done,
         {"include": ("/blog/",)},
@@ -273,7 +324,7 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         queued,
         {},
         "https://a.test/2",
-        "delay: Its site's next turn is in 1 min: the crawl's delay is 1 min.",
+        "delay: Its site's next turn is in 1 min: the crawl's delay is 70 s.",
         [
             "known     yes, queued since 20",
             "robots    allowed: no rule matches",
@@ -287,20 +338,27 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         ["robots    allowed: Allow: /private/not (group gossamer)"],
     ),
     (queued, {"max_depth": 3}, "https://a.test/9", "or they lie at the greatest depth (3)", []),
+    (
+        queued,
+        {"delay": 0.5},
+        "a.test",
+        "Its site's next turn is in 1 min",
+        ["pace      delay 0.5 s"],
+    ),
     (due, {}, "https://a.test/2", "due: Its site is due", []),
     (in_hand, {}, "https://a.test/2", "in hand: Its site is in hand of worker 2", []),
     (
         crawl_delay,
         {},
         "https://a.test/2",
-        "Crawl-delay: Its site's next turn is in 5 min: its robots.txt asks for 5 min",
+        "Crawl-delay: Its site's next turn is in 5 min: its robots.txt asks for 300 s",
         [],
     ),
     (
         crawl_delay,
         {"site_delay": "a.test=400"},
         "a.test",
-        "site delay: Its site's next turn is in 5 min: you gave it a delay of 7 min.",
+        "site delay: Its site's next turn is in 5 min: you gave it a delay of 400 s.",
         [],
     ),
     (back_off, {}, "https://a.test/2", "back-off: Its site's next turn is in 5 min: it failed 4 times in a row", []),
@@ -316,7 +374,7 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         retry,
         {},
         "https://a.test/slow",
-        "to be tried again: It failed 1 times, the last time with timeout, and may be asked for again in 10 min",
+        "to be tried again: It failed 1 time, the last time with timeout, and may be asked for again in 10 min",
         [],
     ),
     (
@@ -324,7 +382,85 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         {},
         "https://a.test/",
         "robots.txt cannot be had: It waits for the robots.txt of its host, asked for again in 10 min",
-        ["robots    robots.txt failed 1 times"],
+        ["robots    robots.txt failed 1 time"],
+    ),
+    (
+        silent,
+        {},
+        "https://a.test/",
+        "host does not answer: It waits for its host, which did not answer once and is tried again in 10 min.",
+        ["robots    not read yet", "host      did not answer once"],
+    ),
+    (
+        silent,
+        {},
+        "a.test",
+        "host does not answer: Its site's next turn is in 1 min: https://a.test did not answer once and is tried again",
+        ["host      https://a.test: did not answer once"],
+    ),
+    (
+        given_up_with_its_host,
+        {},
+        "https://a.test/2",
+        "given up: It was given up: connect_refused (its host did not answer 4 times in a row and is given up",
+        [],
+    ),
+    (
+        waiting,
+        {},
+        "https://a.test/",
+        "robots.txt cannot be had: It waits for the robots.txt of its host, asked for again in 2 min",
+        ["robots    robots.txt is on another site, which is requested in 2 min, from https://c.test/a.txt"],
+    ),
+    (
+        waiting,
+        {},
+        "a.test",
+        "robots.txt cannot be had: Its site's next turn is in",
+        ["host      https://a.test: robots.txt is on another site, which is requested in 2 min"],
+    ),
+    (
+        blocked_elsewhere,
+        {},
+        "https://a.test/",
+        "robots.txt cannot be had: It waits for the robots.txt of its host, asked for again in 10 min",
+        [
+            (
+                "robots    robots.txt failed 1 time since 2026-01-01 00:00:00Z, asked for again in 10 min, "
+                "from https://c.test/a.txt (connect_refused), redirected through https://b.test/x"
+            )
+        ],
+    ),
+    (
+        ruled_elsewhere,
+        {},
+        "https://a.test/private/1",
+        "given up: It was given up: robots_disallowed (disallowed: Disallow: /private (group gossamer)",
+        [
+            (
+                "robots    disallowed: Disallow: /private (group gossamer), "
+                "from https://c.test/a.txt, redirected through https://b.test/x"
+            )
+        ],
+    ),
+    (
+        too_many_redirects,
+        {},
+        "a.test",
+        "nothing to do",
+        [
+            (
+                "host      https://a.test: robots.txt has no rules for us, as if there were none: too many redirects, "
+                "redirected through https://b.test/x to https://c.test/a.txt"
+            )
+        ],
+    ),
+    (
+        bad_redirect,
+        {},
+        "https://a.test/2",
+        "done",
+        ["robots    allowed: no rule matches, as if there were none: bad redirect"],
     ),
     (
         unreachable,
@@ -422,7 +558,7 @@ def test_a_delay_that_the_operator_gave_is_not_said_to_be_the_sites_own(
         crawl_delay(crawl)  # as a worker writes it down that heeds the operator
         assert run(["explain", "a.test", "--data-dir", str(crawl.folder)]) == 0
     said = capsys.readouterr().out
-    assert "you gave it a delay of 5 min" in said
+    assert "you gave it a delay of 300 s" in said
     assert "robots.txt asks" not in said
 
 
@@ -437,4 +573,6 @@ def test_what_the_exclusion_file_excludes_is_said_to_be_its(tmp_path: Path, caps
 def test_what_cannot_be_crawled_is_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Planted(tmp_path / "crawl") as crawl:
         assert run(["explain", "ftp://a.test/", "--data-dir", str(crawl.folder)]) == 2
-    assert "ftp://a.test/ cannot be part of a crawl: neither http nor https." in capsys.readouterr().err
+    assert (
+        "'ftp://a.test/' cannot be part of a crawl (neither http nor https): write it like" in capsys.readouterr().err
+    )

@@ -246,7 +246,7 @@ def test_pages_without_a_record_are_counted_apart(tmp_path: Path, capsys: pytest
         crawl.keep("https://a.test/1")
     said = export(crawl.folder, "warc", tmp_path / "out.warc.gz", capsys)
     assert said.endswith(
-        "0 pages exported to " + str(tmp_path / "out.warc.gz") + ", of 1 rows; 1 more have no archive record.\n"
+        "0 pages exported to " + str(tmp_path / "out.warc.gz") + ", of 1 row; without archive record: 1 more.\n"
     )
 
 

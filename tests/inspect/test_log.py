@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gossamer.cli import run
+from gossamer.commands import to_type
 from gossamer.inspect.requests import RequestLog, Wanted
 from tests.inspect.crawls import Crawl
 
@@ -145,7 +146,7 @@ def test_a_damaged_log_is_answered_in_one_sentence(folder: Path, capsys: pytest.
     (part,) = (folder / "requests").iterdir()
     part.write_bytes(part.read_bytes()[:100])
     assert run(["log", "--data-dir", str(folder)]) == 2
-    assert "gossamer verify tells what else is damaged" in capsys.readouterr().err
+    assert f"`{to_type('verify', folders=folder)}` tells what else is damaged" in capsys.readouterr().err
 
 
 def test_a_url_cannot_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

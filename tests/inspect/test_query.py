@@ -6,8 +6,12 @@ import csv
 import io
 import json
 import os
+import pty
 import shutil
 import socket
+import subprocess
+import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,11 +21,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from gossamer.cli import run
+from gossamer.commands import to_type
 from gossamer.inspect.views import views
 from gossamer.records import RequestRow
 from gossamer.store.reading import last_pages
 from gossamer.store.schemas import TABLES
 from gossamer.urls import hash_url, site_of
+from tests.end_to_end.crawls import environment
 from tests.inspect.conftest import URLS
 from tests.inspect.crawls import BEGAN_AT, Crawl
 
@@ -139,12 +145,14 @@ def test_several_folders_are_one_crawl_and_the_last_fetch_counts(
 
 def test_sites_are_counted_from_the_other_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Turns of a.test: robots.txt and a page; a redirect and its target; an error; a page that is but a redirect, and
-    # its target. Gaps between turns: 5 s, 3 s and 4 s.
+    # its target. Gaps between turns: 5 s, 3 s and 4 s. Where others' robots.txt redirect is in no turn.
     log = [
         ("robots", 200, 0, 1, False),
         ("page", 200, 2, 3, True),
         ("page", 301, 8, 9, False),
         ("page", 200, 10, 11, True),
+        ("robots_elsewhere", 200, 12, 13, False),
+        ("robots_elsewhere", 200, 13, 13, False),
         ("page", 404, 14, 15, False),
         ("page", 200, 19, 20, False),
         ("page", 200, 21, 22, True),
@@ -164,7 +172,10 @@ def test_sites_are_counted_from_the_other_tables(tmp_path: Path, capsys: pytest.
     found = rows(
         tmp_path, "select site, pages, requests, errors, bytes, mean_request_s, min_gap_s from sites order by 1", capsys
     )
-    assert found == [["a.test", "3", "7", "1", "700", "1.0", "3.0"], ["b.test", "1", "2", "0", "6912", "0.25", "0.75"]]
+    assert found == [
+        ["a.test", "3", "9", "1", "900", "0.8888888888888888", "3.0"],
+        ["b.test", "1", "2", "0", "6912", "0.25", "0.75"],
+    ]
 
 
 def test_every_table_has_the_columns_that_are_described(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,7 +226,7 @@ def test_the_answer_comes_in_the_format_that_is_asked_for(folder: Path, capsys: 
     assert found["url_hash"] == hash_url("https://a.test/1")
     assert "add --output" in refused(folder, sql, capsys, "--format", "parquet")
     nowhere = ["--format", "csv", "-o", str(folder / "no" / "such.csv")]
-    assert "cannot be written: No such file or directory" in refused(folder, sql, capsys, *nowhere)
+    assert "cannot be written (No such file or directory)" in refused(folder, sql, capsys, *nowhere)
 
 
 def test_csv_and_json_hold_any_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -245,16 +256,46 @@ def test_a_table_is_aligned_cuts_long_cells_and_says_how_many_rows_it_leaves_out
     assert ask(folder, "select 1 as a where false", capsys, "--format", "table").splitlines()[-1] == "no rows"
 
 
+def test_where_a_table_would_cut_much_each_column_has_its_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wide = ask(folder, "select * from pages order by url", capsys, "--format", "auto", "--limit", "2").splitlines()
+    heading, *lines = wide
+    assert heading.startswith("-- row 1 ---")
+    assert lines[1] == "url             https://a.test/1"
+    assert sum(line.startswith("-- row ") for line in wide) == 2
+    assert wide[-1] == "... 7 more rows: --limit 0 or --format csv"
+    narrow = ask(folder, "select url, status from pages", capsys, "--format", "auto", "--limit", "1").splitlines()
+    assert narrow[0].split() == ["url", "status"]
+    named = ask(folder, "select url, status from pages order by url", capsys, "--format", "lines", "--limit", "1")
+    assert named.splitlines()[:3] == ["-- row 1 ------", "url     https://a.test/1", "status  200"]
+
+
+@pytest.mark.parametrize(("columns", "form"), [("80", "lines"), ("400", "table")])
+def test_on_a_terminal_the_form_depends_on_its_width(columns: str, form: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "gossamer", "query", "select * from pages limit 1", "--data-dir", str(folder)]
+    own, theirs = pty.openpty()
+    variables = environment() | {"COLUMNS": columns}
+    with subprocess.Popen(command, env=variables, stdout=theirs) as query:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # that is how a terminal ends
+            while some := os.read(own, 10_000):
+                shown += some
+        os.close(own)
+    assert query.returncode == 0
+    assert shown.startswith(b"-- row 1 " if form == "lines" else b"url_hash ")
+
+
 @pytest.mark.parametrize(
     ("sql", "sentence"),
     [
         ("select titel from pages", "there is no column titel; did you mean title?"),
         ("select p.titel from pages p", "there is no column titel; did you mean title?"),
-        ("select qqqqq from pages", "there is no column qqqqq; gossamer query --tables lists what there is"),
+        ("select qqqqq from pages", "there is no column qqqqq; `gossamer query --tables` lists what there is"),
         ("select * from pagse", "there is no table pagse; did you mean pages?"),
         ("selct 1", 'the query cannot be run: syntax error at or near "selct"'),
         ("select 'abc'::int", "the query cannot be run: Could not convert string 'abc' to INT32"),
-        ("", 'Say what to ask: gossamer query "select count(*) from pages"; --tables lists what there is.'),
     ],
 )
 def test_a_mistake_is_answered_in_one_sentence(
@@ -263,11 +304,17 @@ def test_a_mistake_is_answered_in_one_sentence(
     assert refused(folder, sql, capsys) == sentence
 
 
+def test_without_a_query_an_example_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    example = to_type("query", "select count(*) from pages", folders=folder)
+    assert refused(folder, "", capsys) == f"Say what to ask: `{example}`; --tables lists what there is."
+
+
 def test_a_crawl_without_rows_and_a_folder_without_a_crawl_are_mistakes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    begin = to_type("crawl", "seeds.txt", "--email", "you@example.org", folders=tmp_path / "none")
     assert refused(tmp_path / "none", "select 1", capsys) == (
-        f"No crawl in {tmp_path / 'none'}: name its folder with --data-dir, or begin one with gossamer crawl."
+        f"No crawl in {tmp_path / 'none'}: name its folder with --data-dir, or begin one with `{begin}`."
     )
     with Crawl(tmp_path):
         pass
@@ -277,7 +324,8 @@ def test_a_crawl_without_rows_and_a_folder_without_a_crawl_are_mistakes(
 def test_a_damaged_part_is_a_mistake_that_names_verify(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (part,) = (folder / "pages").iterdir()
     part.write_bytes(part.read_bytes()[:100])
-    assert "gossamer verify tells what else is damaged" in refused(folder, "select count(*) from pages", capsys)
+    said = refused(folder, "select count(*) from pages", capsys)
+    assert f"`{to_type('verify', folders=folder)}` tells what else is damaged" in said
 
 
 READS_ELSEWHERE = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer.cli import run
+from gossamer.commands import to_type
 from gossamer.records import GivenUp, Reason, Retry
 from gossamer.store.warc import encode_exchange
 from tests.inspect.crawls import CHARSET, HTML, Crawl, html_answer, page_row
@@ -65,7 +66,7 @@ def test_what_was_given_up_is_queued_or_in_hand_says_so(tmp_path: Path, capsys: 
         crawl.complete(by_site["b.test"], [Retry(wait_s=7_500)])
         assert "state     given up: tls_failed" in show(tmp_path, "https://a.test/1", capsys=capsys)
         waiting = show(tmp_path, "https://b.test/1", capsys=capsys)
-        assert "queued, depth 0, 1 tries so far, may be asked for in 2 h 5 min" in waiting
+        assert "queued, depth 0, 1 try so far, may be asked for in 2 h 5 min" in waiting
         assert "page      not stored" in waiting
         assert "c.test, 1 queued, in hand of worker 1" in show(tmp_path, "https://c.test/1", capsys=capsys)
         crawl.frontier.exclude(["a.test"])
@@ -107,7 +108,8 @@ def test_a_url_without_a_page_has_no_content(folder: Path, capsys: pytest.Captur
 
 def test_what_cannot_be_a_url_is_a_mistake(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["show", "mailto://me", "--data-dir", str(folder)]) == 2
-    assert capsys.readouterr().err == ("gossamer: mailto://me cannot be part of a crawl: neither http nor https.\n")
+    said = "'mailto://me' cannot be part of a crawl (neither http nor https): write it like https://example.org/page."
+    assert capsys.readouterr().err == f"gossamer: {said}\n"
 
 
 def test_the_last_of_several_fetches_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,5 +140,5 @@ def test_a_record_that_is_gone_is_answered_in_one_sentence(folder: Path, capsys:
     segment.unlink()
     assert run(["show", "https://a.test/1", "--html", "--data-dir", str(folder)]) == 2
     assert capsys.readouterr().err == (
-        f"gossamer: {segment.name} is not there; gossamer verify tells what else is damaged\n"
+        f"gossamer: {segment.name} is not there; `{to_type('verify', folders=folder)}` tells what else is damaged.\n"
     )

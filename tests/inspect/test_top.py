@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.cli import run
+from gossamer.commands import to_type
 from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.inspect import recent
 from gossamer.inspect.recent import Tail
@@ -139,7 +140,9 @@ def running(folder: Path) -> Iterator[Path]:
     """A folder in which a crawl is under way, as far as anyone can see from outside."""
     with (folder / "lock").open("w") as lock, Crawl(folder, worker="w4711") as crawl:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        lock.write(json.dumps({"pid": 4321, "started_at": time.time() - 3_661}))
+        counted = {"bytes": 3e6, "retries": 4}  # also by workers that are dead by now
+        said = {"pid": 4321, "started_at": time.time() - 3_661, "troubles": ["disk nearly full"], "counted": counted}
+        lock.write(json.dumps(said))
         lock.flush()
         crawl.add("https://d.test/1", "https://d.test/2")
         crawl.frontier.heartbeat({
@@ -153,7 +156,15 @@ def test_one_screen_is_printed_where_there_is_no_terminal(running: Path, capsys:
         assert run([*arguments, "--data-dir", str(running)]) == 0
         shown = capsys.readouterr().out
         text = " ".join(shown.split())
-        for part in ("running, 1:01:0", "2 of 17 URLs; 2 in flight", "w4711 1,234 2 45 ms 98 MB", "http_error 3"):
+        for part in (
+            "running, 1:01:0",
+            "0.0 pages/s, 2 in flight",
+            "all starts 9 pages, 2 queued of 17 URLs",
+            "this start 3.0 MB received, 4 retried",
+            "trouble disk nearly full",
+            "w4711 1,234 2 45 ms 98 MB",
+            "http_error 3",
+        ):
             assert part in text
         assert max(map(len, shown.splitlines())) <= 80
 
@@ -172,8 +183,15 @@ def test_without_a_crawl_there_is_one_sentence(
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == (
-        f"gossamer: No crawl is running in {folder}: start it with gossamer crawl, or see how it stands with "
-        "gossamer status.\n"
+        f"gossamer: The crawl in {folder} is finished, nothing is left to fetch: "
+        f"`{to_type('status', folders=folder)}` shows how it ended.\n"
+    )
+    with Crawl(folder) as crawl:
+        crawl.add("https://d.test/1")
+    assert run(["top", "--data-dir", str(folder)]) == 2
+    assert capsys.readouterr().err == (
+        f"gossamer: No crawl is running in {folder}: start it with `{to_type('crawl', folders=folder)}`, or see how it "
+        f"stands with `{to_type('status', folders=folder)}`.\n"
     )
     assert run(["top", "--data-dir", str(tmp_path / "nowhere")]) == 2
     assert capsys.readouterr().err.startswith("gossamer: No crawl in ")
@@ -224,4 +242,4 @@ def test_top_stays_until_someone_leaves_or_the_crawl_ends(running: Path, how: st
     assert terminal.end() == 0
     assert "\x1b[?1049l" in terminal.shown
     assert "Traceback" not in terminal.shown
-    assert ("has ended; gossamer status shows how it stands" in terminal.shown) == (how == "the crawl ends")
+    assert ("shows how it stands" in terminal.shown) == (how == "the crawl ends")

@@ -77,8 +77,8 @@ def test_problems_are_printed_one_per_line_and_told_by_the_exit_status(
     only(folder, "warc/*.warc.gz").unlink()
     assert run(["verify", "--data-dir", str(folder)]) == 1
     *_, problem, count = capsys.readouterr().out.splitlines()
-    assert problem.endswith(".warc.gz: missing segment: 9 rows point at it")
-    assert count == "1 problems."
+    assert problem.endswith(".warc.gz: missing segment: named by 9 rows")
+    assert count == "1 problem."
     status, answer = said(folder, capsys)
     assert (status, answer["ok"], answer["checks"]["files"]["ok"]) == (1, False, False)
 
@@ -89,7 +89,7 @@ def test_a_crawl_that_goes_on_has_no_problems(tmp_path: Path) -> None:
         first, _ = crawl.claim()
         crawl.complete(first, [crawl.visit(url.url) for url in first.urls])
         assert problems(tmp_path) == []
-        assert notes(tmp_path) == ["3 files are being written, or were when a crash came: a start finishes them"]
+        assert notes(tmp_path) == ["3 files still open, or left open by a crash: the next start repairs that"]
 
 
 def test_a_page_that_was_stored_but_not_completed_when_a_crash_came_is_no_problem(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_page_that_was_stored_but_not_completed_when_a_crash_came_is_no_proble
     crawl.store.sync()
     crawl.crash()
     assert problems(tmp_path) == []
-    assert "1 pages are stored but not completed: they will be asked for again" in notes(tmp_path)
+    assert "1 page stored but not completed: to be requested again" in notes(tmp_path)
     repair(tmp_path)
     with Crawl(tmp_path, worker="w2") as crawl:
         crawl.run()
@@ -148,7 +148,7 @@ def test_a_page_stored_twice_is_one_url(tmp_path: Path, capsys: pytest.CaptureFi
 def test_done_pages_without_a_row_are_counted_and_named(folder: Path) -> None:
     only(folder, "pages/*.parquet").unlink()
     first, *named = problems(folder)
-    assert first == "9 done pages have no row in pages"
+    assert first == "no row in pages: 9 done pages"
     assert len(named) == 9
     assert "perhaps https://b.test/2: it was answered and is done, and has no row" in named
 
@@ -161,7 +161,7 @@ def test_one_lost_part_of_several_is_noticed(tmp_path: Path) -> None:
     lost = sorted((tmp_path / "pages").iterdir())[1]
     lost.unlink()
     assert problems(tmp_path) == [
-        "1 done pages have no row in pages",
+        "no row in pages: 1 done page",
         "perhaps https://a.test/1: it was answered and is done, and has no row",
     ]
 
@@ -171,7 +171,7 @@ def test_a_forged_row_is_named(folder: Path) -> None:
         crawl.store.keep_page(page_row(html_answer("https://a.test/forged", 1), "sha1:X"))
     found = problems(folder)
     assert "https://a.test/forged is stored, but was neither accepted nor asked for" in found
-    assert "1 rows name no archive record, and crawl.toml does not say warc = false" in found
+    assert "1 row without an archive record, and crawl.toml does not say warc = false" in found
 
 
 def test_many_problems_of_one_kind_are_named_in_part(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gossamer.politeness.answers import (
     LASTING_REASONS,
+    NOTHING_UNDER_HTTPS,
     PASSING_REASONS,
     Kept,
     Moved,
@@ -19,11 +20,13 @@ from gossamer.politeness.answers import (
     TryLater,
     Verdict,
     judge_answer,
+    plain_http,
     retry_wait_s,
     shows_trouble,
 )
 from gossamer.politeness.pace import DAY_S, PaceSettings
-from gossamer.records import Failed, Fetched, Reason, Truncation
+from gossamer.records import Failed, Fetched, Kind, QueuedUrl, Reason, Truncation
+from gossamer.urls import hash_url, host_of
 from tests.politeness.samples import NOW_AT, failed, fetched
 
 SETTINGS = PaceSettings()
@@ -235,3 +238,37 @@ def test_every_answer_has_a_verdict_and_no_wait_is_shorter_than_ours(
         assert retry_wait_s(tries, SETTINGS) <= verdict.wait_s <= DAY_S
     if isinstance(verdict, Moved):
         assert verdict.location
+
+
+# ---------------------------------------------------------------------------- from https to http
+
+
+def guess(url: str, kind: Kind = Kind.BARE) -> QueuedUrl:
+    return QueuedUrl(url, hash_url(url), host_of(url), 0, 0, 0, 0, kind)
+
+
+@pytest.mark.parametrize("reason", sorted(NOTHING_UNDER_HTTPS))
+@pytest.mark.parametrize(
+    ("url", "plain"),
+    [
+        ("https://a.test/", "http://a.test/"),
+        ("https://a.test/blog?x=1", "http://a.test/blog?x=1"),
+        ("https://a.test:8000/", "http://a.test:8000/"),
+        ("https://a.test:80/", "http://a.test/"),
+        ("https://[::1]:8000/", "http://[::1]:8000/"),
+    ],
+)
+def test_a_guess_that_does_not_answer_is_tried_under_http(url: str, plain: str, reason: Reason) -> None:
+    found = plain_http(guess(url), reason)
+    assert found is not None
+    assert (found.url, found.host) == (plain, host_of(plain))
+
+
+@pytest.mark.parametrize("reason", [None, *sorted(set(Reason) - NOTHING_UNDER_HTTPS)])
+def test_any_other_failure_leaves_a_guess_as_it_is(reason: Reason | None) -> None:
+    assert plain_http(guess("https://a.test/"), reason) is None
+
+
+@pytest.mark.parametrize("kind", [Kind.PAGE, Kind.SITEMAP])
+def test_what_was_named_with_its_scheme_keeps_it(kind: Kind) -> None:
+    assert plain_http(guess("https://a.test/", kind), Reason.CONNECT_REFUSED) is None

@@ -15,21 +15,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.politeness.hosts import (
+    NO_ADDRESS,
     NO_HOST,
     NO_RULES_TO_BE_HAD,
     NOTHING_ALLOWED,
     OURS,
     RobotsRead,
     RobotsSettings,
+    after_silence,
+    answers,
     asked_delay_s,
     cache_s,
+    is_answered,
     is_fresh,
+    is_silence,
     judge_robots,
     refusal_of,
     robots_redirect,
     robots_url,
     rules_of,
 )
+from gossamer.politeness.pace import PaceSettings
 from gossamer.politeness.robots import MAX_ROBOTS_BYTES, allows
 from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
 from tests.politeness.samples import NOW_AT, failed, fetched
@@ -452,3 +458,74 @@ def test_the_largest_crawl_delay_of_its_hosts_is_the_sites() -> None:
     assert asked_delay_s([HostState(host="absurd", rules="User-agent: *\nCrawl-delay: 99999")]) == HOUR_S
     assert asked_delay_s([HostState(host="none"), judge(answered(500)).state]) == 0.0
     assert asked_delay_s([]) == 0.0
+
+
+# ---------------------------------------------------------------------- hosts that do not answer
+
+PACE = PaceSettings(retry_wait_s=60, max_tries=3)
+ANSWERED = HostState(host=HOST, rules="r", expires_at=NOW_AT)
+
+
+def silences(state: HostState | None, reason: Reason, tries: int) -> list[HostState]:
+    """The states of a host that does not answer so many times in a row."""
+    found = []
+    for _ in range(tries):
+        state = after_silence(state, host=HOST, reason=reason, settings=PACE)
+        found.append(state)
+    return found
+
+
+@pytest.mark.parametrize("reason", sorted(NO_HOST - NO_ADDRESS))
+def test_a_host_that_never_answered_gets_all_tries_and_is_then_given_up_for_a_day(reason: Reason) -> None:
+    states = silences(None, reason, 4)
+    assert [state.blocked_s for state in states] == [60, 240, 960, 86_400]
+    assert [state.given_up for state in states] == [None, None, None, reason]
+    assert [state.silent for state in states] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("reason", sorted(NO_ADDRESS))
+def test_a_name_that_leads_nowhere_is_given_up_at_once(reason: Reason) -> None:
+    (state,) = silences(None, reason, 1)
+    assert (state.given_up, state.blocked_s) == (reason, 86_400)
+
+
+def test_a_host_that_answered_before_gets_twice_the_tries() -> None:
+    states = silences(ANSWERED, Reason.CONNECT_REFUSED, 7)
+    assert [state.given_up for state in states] == [None] * 6 + [Reason.CONNECT_REFUSED]
+    assert [state.blocked_s for state in states[:6]] == [60, 240, 960, 3_840, 15_360, 61_440]
+
+
+def test_a_name_that_vanishes_is_tried_again_if_its_host_answered_before() -> None:
+    states = silences(ANSWERED, Reason.NO_SUCH_NAME, 4)
+    assert [state.given_up for state in states] == [None, None, None, Reason.NO_SUCH_NAME]
+
+
+def test_a_host_that_was_given_up_gets_one_try_for_each_further_day() -> None:
+    given_up = silences(None, Reason.TLS_FAILED, 4)[-1]
+    again = after_silence(replace(given_up, blocked_s=0.0), host=HOST, reason=Reason.CONNECT_REFUSED, settings=PACE)
+    assert (again.given_up, again.blocked_s) == (Reason.CONNECT_REFUSED, 86_400)
+
+
+def test_silence_forgets_nothing_that_a_host_has_said() -> None:
+    (state,) = silences(ANSWERED, Reason.DNS_FAILED, 1)
+    assert (state.rules, state.expires_at) == (ANSWERED.rules, ANSWERED.expires_at)
+
+
+@pytest.mark.parametrize(
+    ("state", "answering"),
+    [
+        (HostState(host=HOST), False),
+        (HostState(host=HOST, silent=1), False),
+        (ANSWERED, True),
+        (replace(ANSWERED, silent=1), False),
+        (HostState(host=HOST, failures=1), True),
+    ],
+)
+def test_a_host_answers_if_it_did_when_it_was_last_asked(state: HostState, answering: bool) -> None:
+    assert answers(state) is answering
+
+
+@pytest.mark.parametrize("reason", sorted(NO_HOST | NO_RULES_TO_BE_HAD | OURS))
+def test_a_failure_is_silence_an_answer_or_ours(reason: Reason) -> None:
+    answer = failed(reason)
+    assert [is_silence(answer), is_answered(answer), reason in OURS].count(True) == 1

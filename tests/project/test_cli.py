@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import platform
+import re
 import signal
 import sqlite3
 import subprocess
@@ -17,7 +20,7 @@ from click.testing import CliRunner
 
 import gossamer.cli
 from gossamer import __version__
-from gossamer.cli import SUMMARIES, run
+from gossamer.cli import GROUPS, SUMMARIES, run
 from gossamer.errors import GossamerError
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
@@ -50,6 +53,13 @@ def test_every_command_explains_itself_with_an_example(path: list[str], capsys: 
     assert " ".join(["gossamer", *path]) in shown.partition("Example")[2]
 
 
+@pytest.mark.parametrize("path", all_commands(), ids=" ".join)
+def test_no_line_of_help_is_broken_at_80_columns(path: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    run([*path, "--help"])
+    examples = capsys.readouterr().out.partition("Example")[2].partition("\n\n")[0]
+    assert [line for line in examples.splitlines() if len(line) > 78] == []  # it may be called as ./gossamer
+
+
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_the_list_of_commands_says_what_each_command_says_of_itself(name: str) -> None:
     command = gossamer.cli.gossamer.get_command(click.Context(gossamer.cli.gossamer), name)
@@ -70,7 +80,28 @@ def test_every_option_says_what_it_does() -> None:
 
 def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 0
-    assert "Commands:" in capsys.readouterr().out
+    assert "Maintain:" in capsys.readouterr().out
+
+
+def test_the_help_groups_commands_by_purpose_and_begins_with_demo_and_crawl(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    groups = re.findall(r"(?m)^(\w+):\n((?:  .*\n)+)", capsys.readouterr().out)
+    listed = {group: re.findall(r"(?m)^  ([a-z-]+) ", lines) for group, lines in groups[1:]}
+    assert list(listed) == ["Start", "Watch", "Inspect", "Export", "Maintain"]
+    assert listed["Start"][:2] == ["demo", "crawl"]
+    assert listed == {group: list(commands) for group, commands in GROUPS.items()}
+
+
+def test_every_command_has_a_group() -> None:
+    modules = [module.name for module in pkgutil.iter_modules(gossamer.cli.__path__)]
+    written = {
+        name.replace("_", "-")
+        for name in modules
+        if isinstance(getattr(importlib.import_module(f"gossamer.cli.{name}"), "command", None), click.Command)
+    }
+    in_another = {"check-html", "check-sitemap"}  # below `check`
+    assert written - in_another == set(SUMMARIES)
+    assert sum(map(len, GROUPS.values())) == len(SUMMARIES), "no command stands in two groups"
 
 
 @pytest.mark.parametrize(
@@ -80,6 +111,8 @@ def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str])
         (["qqqqq"], "no such command qqqqq; see gossamer --help"),
         (["version", "--jsn"], "no such option --jsn; did you mean gossamer version --json?"),
         (["check", "ulr"], "no such command ulr; did you mean gossamer check url?"),
+        (["crawl", "--delay"], "option '--delay' requires an argument; see gossamer crawl --help"),
+        (["log", "-n", "x"], "invalid value for '-n': 'x' is not a whole number; see gossamer log --help"),
         (["version", "now"], "got unexpected extra argument (now); see gossamer version --help"),
     ],
 )
@@ -175,8 +208,14 @@ def test_help_and_version_load_no_command_that_was_not_asked_for() -> None:
         "print(*(name for name in sys.modules if name.startswith('gossamer')))"
     )
     for arguments, loaded in (
-        (["--help"], {"gossamer", "gossamer.cli", "gossamer.errors"}),
-        (["version"], {"gossamer", "gossamer.cli", "gossamer.errors", "gossamer.cli.version", "gossamer.urls"}),
+        (["--help"], {"gossamer", "gossamer.cli", "gossamer.commands", "gossamer.errors"}),
+        (
+            ["version"],
+            {
+                *("gossamer", "gossamer.cli", "gossamer.cli.version"),
+                *("gossamer.commands", "gossamer.errors", "gossamer.urls"),
+            },
+        ),
     ):
         command = [sys.executable, "-c", script, *arguments]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -185,3 +224,10 @@ def test_help_and_version_load_no_command_that_was_not_asked_for() -> None:
 
 def test_the_command_works_with_clicks_own_runner() -> None:
     assert CliRunner().invoke(gossamer.cli.gossamer, ["--version"]).output == f"gossamer {__version__}\n"
+
+
+def test_the_package_shows_its_public_names_and_no_others() -> None:
+    script = "import gossamer, gossamer.cli, gossamer.api; print(*dir(gossamer))"
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert shown == sorted(gossamer.__all__)
+    assert all(getattr(gossamer, name) is not None for name in shown)

@@ -34,6 +34,19 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
             assert anchor in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
 
 
+def test_pictures_are_small_and_shown() -> None:
+    pictures = list((ROOT / "docs" / "images").iterdir())
+    assert [picture.name for picture in pictures if picture.stat().st_size > 200_000] == []
+    readme = (ROOT / "README.md").read_text()
+    assert [picture.name for picture in pictures if f"](docs/images/{picture.name})" not in readme] == []
+
+
+def test_tests_are_no_step_of_installing() -> None:
+    before, _, after = (ROOT / "README.md").read_text().partition("## Work on it")
+    assert "make test" not in before
+    assert "make test" in after
+
+
 def test_the_readme_shows_every_command() -> None:
     readme = (ROOT / "README.md").read_text()
     assert [name for name in SUMMARIES if f"gossamer {name}" not in readme] == []

@@ -15,7 +15,9 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ASKED_FOR = {
     "requirements.lock": PROJECT["project"]["dependencies"],
     "requirements-dev.lock": PROJECT["dependency-groups"]["dev"],
+    "requirements-replay.lock": PROJECT["dependency-groups"]["replay"],
 }
+TOGETHER = ("requirements.lock", "requirements-dev.lock")  # installed into one environment
 
 
 def locked(name: str) -> list[tuple[Requirement, list[str]]]:
@@ -50,9 +52,9 @@ def test_no_address_and_no_path_stands_in_a_lock_file(name: str) -> None:
     assert not re.findall(r"(?m)^--|--(?!hash=)|(?:^|\s)[~/]\S*", content)
 
 
-def test_both_lock_files_agree_where_they_overlap() -> None:
+def test_lock_files_of_one_environment_agree_where_they_overlap() -> None:
     pins: dict[tuple[str, str], str] = {}  # one name may have several, for several versions of Python
-    for name in ASKED_FOR:
+    for name in TOGETHER:
         for requirement, _ in locked(name):
             which = requirement.name, str(requirement.marker)
             assert pins.setdefault(which, str(requirement.specifier)) == str(requirement.specifier)

@@ -211,6 +211,112 @@ def test_a_gap_is_measured_from_the_end_of_everything_before() -> None:
     assert early_urls(log) == [f"{SITE}/2", f"{SITE}/3"]
 
 
+# ---------------------------------------------------------------------------- robots.txt on other sites
+
+POLICY = f"{OTHER}/policy/robots.txt"
+
+
+def away(log: Log, url: str = f"{SITE}/robots.txt", gap_s: float = DELAY_S, to: str = POLICY) -> Log:
+    return log.add(url, gap_s, 301, to)
+
+
+def test_what_anothers_robots_txt_redirects_to_may_be_asked_for_beside_turns() -> None:
+    log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
+    away(log, gap_s=0).add(POLICY, 0).add(f"{SITE}/1", INNER_S).add(f"{OTHER}/2", DELAY_S)
+    verdict = log.judge()
+    assert verdict.ok, verdict.summary()
+
+
+def test_nobody_may_ask_for_it_beside_turns_without_such_a_redirect() -> None:
+    log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S).add(POLICY, 0.2)
+    assert early_urls(log) == [POLICY]
+    too_soon = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S).add(POLICY, 0.2)
+    assert early_urls(away(too_soon, gap_s=0)) == [POLICY], "the redirect came later"
+
+
+def test_beside_turns_a_site_is_asked_once_per_delay_by_each_worker() -> None:
+    def asked(gap_s: float) -> Log:
+        log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
+        away(log, gap_s=0)
+        away(log, f"{WWW}/robots.txt", DELAY_S, to=f"{OTHER}/x/robots.txt")
+        log.add(POLICY, 0).add(f"{OTHER}/9", 0.1)
+        return log.add(f"{OTHER}/x/robots.txt", gap_s - 0.6)
+
+    assert asked(DELAY_S).judge().ok
+    (fault,) = asked(DELAY_S - 1).judge().early
+    assert fault.url == f"{OTHER}/x/robots.txt"
+    assert asked(DELAY_S - 1).judge(workers=2).ok
+
+
+def test_beside_turns_a_retry_after_holds_too() -> None:
+    log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
+    away(log, gap_s=0)
+    away(log, f"{WWW}/robots.txt", DELAY_S, to=f"{OTHER}/x/robots.txt")
+    log.add(POLICY, 0, 503, wait_s=60).add(f"{OTHER}/2", 1).add(f"{OTHER}/3", DELAY_S)
+    log.add(f"{OTHER}/x/robots.txt", 1)
+    assert early_urls(log) == [f"{OTHER}/x/robots.txt"]
+
+
+def test_after_a_kill_nobody_remembers_what_was_asked_for_beside_turns() -> None:
+    log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
+    away(log, gap_s=0)
+    away(log, f"{WWW}/robots.txt", DELAY_S, to=f"{OTHER}/x/robots.txt")
+    log.add(POLICY, 0).add(f"{OTHER}/9", 0.1).add(f"{OTHER}/x/robots.txt", 5)
+    kill = log.requests[-1].arrived - 1
+    assert early_urls(log) == [f"{OTHER}/x/robots.txt"]
+    assert judge(log.requests, delay_s=DELAY_S, expected=None, kills=[kill]).early == ()
+
+
+def test_a_url_on_another_site_is_asked_for_once_a_day_by_each_worker() -> None:
+    log = away(Log()).add(POLICY, 0).add(f"{SITE}/1", INNER_S).add(POLICY, DELAY_S)
+    (repeat,) = log.judge().repeated_robots
+    assert (repeat.url, repeat.asked, repeat.allowed) == (POLICY, 2, 1)
+    assert log.judge(workers=2).ok
+    assert log.judge(robots_cache_s=5).ok
+
+
+def test_the_robots_txt_of_another_site_may_be_asked_for_by_that_site_too() -> None:
+    log = away(Log(), to=f"{OTHER}/robots.txt").add(f"{OTHER}/robots.txt", 0).add(f"{SITE}/1", INNER_S)
+    log.add(f"{OTHER}/robots.txt", 0.3).add(f"{OTHER}/1", INNER_S)
+    assert log.judge().ok, log.judge().summary()
+    assert not log.add(f"{OTHER}/robots.txt", DELAY_S).judge().ok
+
+
+def test_a_host_that_waits_for_another_site_may_ask_for_its_own_robots_txt_again() -> None:
+    log = away(away(away(Log()))).add(POLICY, 0).add(f"{SITE}/1", INNER_S)
+    assert log.judge().ok, log.judge().summary()
+    again = away(log).judge()
+    assert [repeat.url for repeat in again.repeated_robots] == [f"{SITE}/robots.txt"]
+
+
+def test_a_robots_txt_whose_redirect_leads_to_a_failure_may_be_asked_for_again() -> None:
+    log = away(Log(), to=f"{WWW}/robots.txt").add(f"{WWW}/robots.txt", INNER_S, 503)
+    away(log, to=f"{WWW}/robots.txt").add(f"{WWW}/robots.txt", INNER_S).add(f"{SITE}/1", INNER_S)
+    assert log.judge().ok, log.judge().summary()
+    assert [repeat.url for repeat in away(log, to=f"{WWW}/robots.txt").judge().repeated_robots] == [
+        f"{SITE}/robots.txt"
+    ]
+
+
+def test_a_page_must_not_come_before_what_its_robots_txt_redirects_to() -> None:
+    assert away(Log()).add(f"{SITE}/1", INNER_S).judge().unasked == (f"{SITE}/1",)
+    late = away(Log()).add(f"{SITE}/1", INNER_S).add(POLICY, 0)
+    assert late.judge().unasked == (f"{SITE}/1",)
+    half = away(Log()).add(POLICY, 0, 302, f"{OTHER}/x/robots.txt").add(f"{SITE}/1", INNER_S)
+    assert half.judge().unasked == (f"{SITE}/1",)
+
+
+def test_a_crawl_delay_elsewhere_is_that_of_the_site_that_was_asked() -> None:
+    def asked(host: str, gap_s: float) -> Log:
+        log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
+        away(log).add(POLICY, 0, wait_s=30).add(f"{SITE}/1", INNER_S)
+        return log.add(f"{host}/2", gap_s)
+
+    assert early_urls(asked(SITE, 29)) == [f"{SITE}/2"]
+    assert early_urls(asked(SITE, 30)) == []
+    assert early_urls(asked(OTHER, DELAY_S)) == []
+
+
 def expect(*urls: str, disallowed: tuple[str, ...] = ()) -> Expected:
     return Expected(depths=dict.fromkeys(urls, 0), disallowed=frozenset(disallowed))
 
@@ -294,7 +400,7 @@ def test_the_order_of_the_log_does_not_matter() -> None:
 
 
 def test_the_summary_says_what_is_wrong() -> None:
-    assert start().judge().summary() == "2 requests, 1 pages. Nothing to complain about."
+    assert start().judge().summary() == "Requests: 2; pages: 1. Nothing to complain about."
     summary = start().add(f"{SITE}/2", 3).judge(expect(f"{SITE}/1", f"{SITE}/2", f"{SITE}/3")).summary()
     assert f"Missed: 1 ({SITE}/3)." in summary
     assert f"Early: 1 ({SITE}/2 (new turn after 3.000 s instead of 10.000 s))." in summary

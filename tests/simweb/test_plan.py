@@ -11,6 +11,7 @@ import pytest
 from turbohtml import parse
 
 from gossamer.simweb import Web, WebSpec, plain_web
+from gossamer.simweb.answers import Answers
 from gossamer.simweb.hosts import split
 from gossamer.simweb.links import targets
 from gossamer.simweb.plan import WITH_LINKS, Kind, Page
@@ -185,3 +186,47 @@ def test_names_that_only_look_like_ours_do_not_exist() -> None:
 def test_shares_that_leave_no_room_for_ordinary_pages_are_refused() -> None:
     with pytest.raises(ValueError, match="ordinary"):
         WebSpec(slow=0.5, missing=0.5)
+
+
+def test_some_robots_txt_files_are_on_other_sites() -> None:
+    web = Web(WebSpec(sites=60, robots_elsewhere=0.4))
+    ways = {
+        name: web.robots(name).elsewhere for site in range(60) for name in (web.hosts(site).main, *web.hosts(site).subs)
+    }
+    away = {name: urls for name, urls in ways.items() if urls}
+    assert len(away) > len(ways) / 4
+    assert {len(urls) for urls in away.values()} == {1, 2}
+    for name, urls in away.items():
+        own = web.site_number(name)
+        assert all(web.site_number(split(url)[1]) not in (None, own) for url in urls)
+        assert all(web.hosts(web.site_number(split(url)[1]) or 0).moved_to is None for url in urls)
+    shared = [name for name, urls in away.items() if split(urls[-1])[2] in ("/robots.txt", "/policy/robots.txt")]
+    assert 0 < len(shared) < len(away) / 2
+    for name in shared:
+        theirs = web.robots(split(away[name][-1])[1])
+        assert (web.robots(name).groups, web.robots(name).crawl_delay_s) == (theirs.groups, theirs.crawl_delay_s)
+    assert not any(Web(WebSpec(sites=60)).robots(name).elsewhere for name in away)
+
+
+def test_a_robots_txt_on_another_site_is_served_there_hop_by_hop() -> None:
+    web = Web(WebSpec(sites=60, robots_elsewhere=0.4))
+    answers = Answers(web)
+    for site in range(60):
+        name = web.hosts(site).main
+        robots = web.robots(name)
+        url, way = web.origin(name) + "/robots.txt", []
+        answer = answers.answer(*split(url))
+        while answer is not None and answer.leads_to:
+            assert answer.kind == "robots"
+            way.append(answer.leads_to)
+            answer = answers.answer(*split(answer.leads_to))
+        assert answer is not None
+        assert answer.status == robots.status
+        if robots.elsewhere:
+            assert tuple(way) == robots.elsewhere
+        if answer.status == 200:
+            assert answer.body == robots.text()
+            assert answer.wait_s == (robots.crawl_delay_s or 0)
+    stray = answers.answer("http", web.hosts(0).main, "/policy/nobody-7.test/robots.txt")
+    assert stray is not None
+    assert (stray.status, stray.kind) == (404, "page")

@@ -67,7 +67,7 @@ def test_more_pages_than_the_bound_are_a_fault_and_fewer_are_not() -> None:
         log.append(Request(number, number, kind, "GET", "https", host, path, 200, 9, "", 0.0, False, "x", url))
     verdict = judge(log, delay_s=0, expected=None, trap_bounds={"same": 2})
     assert not verdict.ok
-    assert "same-trap-0.test (3 pages, at most 2)" in verdict.summary()
+    assert "same-trap-0.test (pages: 3, at most 2)" in verdict.summary()
     assert judge(log, delay_s=0, expected=None, trap_bounds={"same": 3}).ok
     assert judge(log, delay_s=0, expected=None).trap_pages == {"same-trap-0.test": 3}
 

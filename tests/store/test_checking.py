@@ -89,7 +89,7 @@ def test_a_missing_segment_is_named_once(crawl: Path) -> None:
     (problem,) = check(crawl).problems
     assert problem.flaw is Flaw.MISSING_SEGMENT
     assert problem.file == f"warc/{segment.name}"
-    assert problem.detail == "20 rows point at it"
+    assert problem.detail == "named by 20 rows"
 
 
 @pytest.mark.parametrize("how", ["a line less", "another order", "another offset", "not an index"])

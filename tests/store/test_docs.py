@@ -23,6 +23,6 @@ def test_every_column_is_documented_as_it_is_declared(table: Table) -> None:
 def test_the_sizes_that_are_named_are_the_defaults() -> None:
     settings = StoreSettings()
     assert (settings.part_age_s, settings.part_rows, settings.part_size_bytes) == (300, 50_000, 128_000_000)
-    assert "after five minutes, 50,000 rows or 128 MB" in DATA
+    assert "after five minutes (`part_age`), 50,000 rows (`part_rows`) or 128 MB (`part_size`)" in DATA
     assert settings.segment_size_bytes == 1_000_000_000
-    assert "A segment is closed at 1 GB." in DATA
+    assert "A segment is closed at 1 GB (`segment_size`)." in DATA

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar
 from gossamer.api.handover import Handover
 from gossamer.api.loop_thread import LoopThread
 from gossamer.api.page import fetched_page
+from gossamer.commands import to_type
 from gossamer.crawl.compose import open_worker
 from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.folder import SETTINGS_FILE, gather_settings
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.seeding import Seeding
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
-    from gossamer.records import Fetched, Link, PageRow
+    from gossamer.records import Fetched, Link, PageRow, Waiting
     from gossamer.supervisor import Progress
 
     Setting = str | int | float | Path | Sequence[str] | None
@@ -255,6 +256,9 @@ class _Log:
     def warn(self, line: str) -> None:
         log.warning(line)
 
+    def show_wait(self, waiting: Waiting | None) -> None:
+        pass
+
     def show_seeding(self, done: Seeding, total_lines: int) -> None:
         pass
 
@@ -264,9 +268,11 @@ class _Log:
 
 def _gather(folder: Path, given: dict[str, Setting]) -> tuple[Settings, Settings]:
     """Return the crawl's settings, and those that this process goes by."""
-    if given.pop("workers", None) not in (None, 1):
+    workers = given.pop("workers", None)
+    if workers not in (None, 1):
         raise GossamerError(
-            "A crawl from Python has one worker, in its own process: leave workers out, or use gossamer crawl."
+            "A crawl from Python has one worker, in its own process: leave workers out, or start the crawl in a shell: "
+            f"{to_type('crawl', '--workers', workers, folders=folder)}."
         )
     file = folder / SETTINGS_FILE
     settings = gather_settings(file if file.exists() else None, environment={}, flags=given, spell=str)

@@ -1,48 +1,71 @@
 """The `gossamer` command: finds a command's module when it is used, and turns mistakes into one sentence.
 
 Each command is a module of this package whose `command` parses, calls and prints; nothing else belongs here.
-Its name and summary stand in `SUMMARIES`, so that `gossamer --help` loads no command's libraries.
+Its name and summary stand in `GROUPS`, so that `gossamer --help` loads no command's libraries.
 """
 
 from __future__ import annotations
 
+import copy
 import errno
 import importlib
 import logging
 import os
+import re
+import signal
 import sys
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from gossamer import __version__
+from gossamer.commands import note_program, program, to_type
 from gossamer.errors import GossamerError
 
-SUMMARIES = {
-    "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
-    "bot-page": "Write a web page about your crawler: who crawls, why, and how to be left alone.",
-    "check": "Say how Gossamer sees a URL, a robots.txt, a page, a sitemap or an address.",
-    "db": "Prepare a PostgreSQL database for crawls, upgrade it, or see what it holds.",
-    "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
-    "doctor": "Say whether this machine is fit for a crawl, and how to mend what is not.",
-    "exclude": "Leave sites, or parts of them, alone from now on.",
-    "explain": "Say why a URL was fetched or not, or when a site has its next turn.",
-    "export": "Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.",
-    "log": "Show the last requests, oldest first.",
-    "query": "Ask a crawl's tables in SQL: pages, requests, sites, links.",
-    "report": "Write a report on a crawl: one HTML file with plots, which opens without the internet.",
-    "show": "Show what a crawl knows of a URL and has kept of it.",
-    "simweb": "Serve a simulated web on this machine, for any crawler to try.",
-    "stop": "Stop a running crawl in good order.",
-    "status": "Show how a crawl stands, running or not.",
-    "top": "Watch a running crawl: speed, sites, queue, outcomes, workers, time left.",
-    "verify": "Check that nothing is lost and nothing is torn.",
-    "version": "Print the versions that matter to a crawl.",
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+GROUPS = {  # in the order in which `gossamer --help` lists them; a new command is one more line here
+    "Start": {
+        "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
+        "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
+        "stop": "Stop a running crawl in good order.",
+        "doctor": "Say whether this machine is fit for a crawl, and how to mend what is not.",
+        "bot-page": "Write a web page about your crawler: who crawls, why, and how to be left alone.",
+        "simweb": "Serve a simulated web on this machine, for any crawler to try.",
+    },
+    "Watch": {
+        "status": "Show how a crawl stands, running or not.",
+        "top": "Watch a running crawl: speed, sites, queue, outcomes, workers, time left.",
+        "log": "Show the last requests, oldest first.",
+    },
+    "Inspect": {
+        "show": "Show what a crawl knows of a URL and has kept of it.",
+        "explain": "Say why a URL was fetched or not, or when a site has its next turn.",
+        "query": "Ask a crawl's tables in SQL: pages, requests, sites, links.",
+        "verify": "Check that nothing is lost and nothing is torn.",
+        "check": "Say how Gossamer sees a URL, a robots.txt, a page, a sitemap or an address.",
+    },
+    "Export": {
+        "export": "Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.",
+        "report": "Write a report on a crawl: one HTML file with plots, which opens without the internet.",
+    },
+    "Maintain": {
+        "exclude": "Leave sites, or parts of them, alone from now on.",
+        "move": "Move a crawl to another database: from SQLite to PostgreSQL, or back.",
+        "db": "Prepare a PostgreSQL database for crawls, upgrade it, or see what it holds.",
+        "completion": "Print a script that lets your shell complete commands and options.",
+        "version": "Print the versions that matter to a crawl.",
+    },
 }
+SUMMARIES = {name: summary for commands in GROUPS.values() for name, summary in commands.items()}
 
 MISTAKE = 2  # exit status: what the operator asked for cannot be done as asked
 INTERRUPTED = 130  # what shells say of a program that ended by Ctrl-C
+COMPLETE_VARIABLE = "_GOSSAMER_COMPLETE"  # set by the scripts that `completion` prints
 PIPE_CLOSED = 141  # and of one whose reader has gone: `gossamer ... | head`
 
 
@@ -50,16 +73,31 @@ class _CommandsOnDemand(click.Group):
     """A group whose commands are imported when they are called, not when they are listed."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
-        return sorted(SUMMARIES)
+        return list(SUMMARIES)
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name not in SUMMARIES:
             return None
-        return cast("click.Command", importlib.import_module(f"gossamer.cli.{name.replace('-', '_')}").command)
+        module = importlib.import_module(f"gossamer.cli.{name.replace('-', '_')}")
+        return _as_called(cast("click.Command", module.command))
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(SUMMARIES.items()))
+        widest = max(map(len, SUMMARIES))
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name.ljust(widest), summary) for name, summary in commands.items()])
+
+
+def _as_called(command: click.Command) -> click.Command:
+    """Return a command whose help names the program as it was called, so that its examples can be pasted."""
+    shown = copy.copy(command)
+    shown.help = _PROGRAM.sub(lambda _: program(), command.help or "")
+    if isinstance(shown, click.Group):
+        shown.commands = {name: _as_called(below) for name, below in shown.commands.items()}
+    return shown
+
+
+_PROGRAM = re.compile(r"\bgossamer(?= )")
 
 
 @click.group(cls=_CommandsOnDemand, context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,15 +108,19 @@ def gossamer() -> None:
     `gossamer COMMAND --help` explains a command.
 
     \b
-    Example:
-      gossamer check url HTTP://Example.org:80/a/../b#top
+    Examples:
+      gossamer demo
+      gossamer crawl example.org --email you@example.org
     """
 
 
 def main() -> None:
     """Run the command named on the command line and exit with its status."""
     logging.getLogger().addHandler(logging.NullHandler())  # only a crawl has a log; others say all in their sentence
-    sys.exit(run(sys.argv[1:]))
+    note_program()
+    status = run(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while Python clears up is no news
+    sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:
@@ -89,42 +131,106 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except OSError as error:
-        if error.errno not in (errno.EPIPE, errno.EIO):  # whoever read along, or the terminal, is gone
+        if error.errno in _GONE:
+            _discard_output()
+            return PIPE_CLOSED
+        if error.errno not in _OF_THE_MACHINE:
             raise
-        # Python flushes stdout once more at exit: give it somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+        status = _refuse(_describe(error))
+        if not error.filename:
+            _discard_output()
     return status
 
 
+_GONE = (errno.EPIPE, errno.EIO)  # the reader of our output, or the terminal
+_OF_THE_MACHINE = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room on the disk",
+    errno.EROFS: "use a folder on a disk that can be written to",
+    errno.EACCES: "use another file or folder, or become the user who may use this one",
+    errno.EPERM: "use another file or folder, or become the user who may use this one",
+    errno.EISDIR: "remove that folder, or use another name",
+    errno.ENOTDIR: "use a folder in place of that file",
+    errno.EMFILE: "allow more open files with `ulimit -n 65536`",
+}
+
+
+def _describe(error: OSError) -> str:
+    """Say in one sentence what the machine refused, wherever in a command that was, and what to do."""
+    assert error.errno is not None
+    what = f"{os.fsdecode(error.filename)} cannot be used" if error.filename else "The output cannot be written"
+    return f"{what} ({error.strerror}): {_OF_THE_MACHINE[error.errno]}."
+
+
+def _discard_output() -> None:
+    """Give what Python flushes at its exit somewhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _invoke(arguments: list[str]) -> int:
+    command = _as_called(gossamer)
     try:
+        if instruction := os.environ.get(COMPLETE_VARIABLE):
+            from gossamer.cli.completion import complete
+
+            return complete(command, instruction)
         if os.environ.get("GOSSAMER_FRONTIER"):
             from gossamer.crawl.engines import hide_password
 
-            hide_password(os.environ)
-        with gossamer.make_context("gossamer", arguments) as context:
-            gossamer.invoke(context)
+            with suppress(GossamerError):  # commands that need the address refuse it themselves
+                hide_password(os.environ)
+        with _interruptible(), command.make_context(program(), arguments) as context:
+            command.invoke(context)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.exceptions.NoArgsIsHelpError as bare:
         click.echo(bare.format_message())
     except click.ClickException as mistake:
-        return _refuse(_sentence(mistake))
+        return _refuse(_sentence(mistake, arguments))
     except GossamerError as mistake:
         return _refuse(str(mistake))
+    except PermissionError as error:
+        said = f"{error.filename} cannot be opened ({error.strerror})" if error.filename else error.strerror
+        return _refuse(f"{said}: run this as a user who has access to it.")
     return 0
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end a command as KeyboardInterrupt, also where a library makes an error of its own of it."""
+    interrupted = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, as in the background of a script
+        yield
+        return
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception:
+        if interrupted:
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _refuse(sentence: str) -> int:
-    click.echo(f"gossamer: {sentence}", err=True)
+    from gossamer.cli.printing import say
+
+    say(f"gossamer: {sentence}", err=True)
     return MISTAKE
 
 
-def _sentence(mistake: click.ClickException) -> str:
+def _sentence(mistake: click.ClickException, arguments: list[str]) -> str:
     """Say in one sentence what is wrong with the command line and what would be right."""
     context = mistake.ctx if isinstance(mistake, click.UsageError) else None
-    path = context.command_path if context else "gossamer"
+    named = arguments[:1] if arguments and arguments[0] in SUMMARIES else []
+    path = context.command_path if context else to_type(*named)
     match mistake:
         case click.NoSuchOption():
             said, nearest = f"no such option {mistake.option_name}", mistake.possibilities
@@ -133,5 +239,6 @@ def _sentence(mistake: click.ClickException) -> str:
             nearest = get_close_matches(mistake.command_name, context.command.list_commands(context))
         case _:
             message = " ".join(mistake.format_message().split()).rstrip(".")
+            message = message.replace("not a valid integer range", "not a whole number")
             said, nearest = message[:1].lower() + message[1:], None
     return f"{said}; did you mean {path} {nearest[0]}?" if nearest else f"{said}; see {path} --help"

@@ -11,9 +11,9 @@ import click
 from gossamer.cli.data_dir import data_dir_option
 from gossamer.cli.environment import environment_for_settings
 from gossamer.cli.report import write_whole
+from gossamer.cli.wording import delay
 from gossamer.crawl.folder import SETTINGS_FILE, gather_settings
 from gossamer.errors import GossamerError
-from gossamer.inspect.wording import span
 
 if TYPE_CHECKING:
     from gossamer.crawl.settings import Settings
@@ -27,7 +27,7 @@ FILE_NAME = "bot.html"
 @click.option("--agent-name", metavar="NAME", help="The name you crawl under [default: the crawl's, or Gossamer].")
 @click.option("--purpose", metavar="TEXT", default="", help="What you crawl for, in a sentence or two.")
 @click.option(
-    "--output", type=click.Path(path_type=Path), default=FILE_NAME, show_default=True, metavar="FILE",
+    "-o", "--output", type=click.Path(path_type=Path), default=FILE_NAME, show_default=True, metavar="FILE",
     help="Where the page goes.",
 )  # fmt: skip
 def command(folder: Path, email: str | None, agent_name: str | None, purpose: str, output: Path) -> None:
@@ -38,7 +38,7 @@ def command(folder: Path, email: str | None, agent_name: str | None, purpose: st
 
     \b
     Example:
-      gossamer bot-page --email you@example.org --purpose 'We study how pages about rivers link to each other.'
+      gossamer bot-page --email you@example.org --purpose 'We study links.'
     """
     file = folder / SETTINGS_FILE
     settings = gather_settings(
@@ -49,7 +49,7 @@ def command(folder: Path, email: str | None, agent_name: str | None, purpose: st
     if not settings.crawl.email:
         raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
     write_whole(output, render(settings, purpose))
-    click.echo(f"The page is {output}: put it on the web, and name its address with gossamer crawl --info-url.")
+    click.echo(f"The page is {output}: put it on the web, and give its address to `crawl` with --info-url.")
 
 
 def render(settings: Settings, purpose: str) -> str:
@@ -60,7 +60,7 @@ def render(settings: Settings, purpose: str) -> str:
         agent=escape(crawl.user_agent),
         email=escape(crawl.email),
         purpose=f"<p>{escape(purpose)}</p>" if purpose else "",
-        delay=span(settings.pace.delay_s),
+        delay=delay(settings.pace.delay_s),
     )
 
 
@@ -87,7 +87,7 @@ pre {{ padding: .8em 1em; border: 1px solid; border-radius: .4em; overflow-x: au
 names of its domain. A longer <code>Crawl-delay</code> is kept, as is <code>Retry-After</code>.</li>
 <li>It reads <code>robots.txt</code> (RFC 9309) before anything else of a host and does as it says. If that file cannot
 be had because the server is in trouble, it asks for nothing.</li>
-<li>It heeds <code>noindex</code> and <code>nofollow</code>, in pages and in <code>X-Robots-Tag</code>.</li>
+<li>It obeys <code>noindex</code> and <code>nofollow</code>, in pages and in <code>X-Robots-Tag</code>.</li>
 <li>It logs in nowhere, fills in no forms and runs no scripts.</li>
 </ul>
 <h2>How to be left alone</h2>
@@ -97,8 +97,9 @@ Disallow: /</pre>
 <p>Or ask for more time between two pages, here a minute and a half:</p>
 <pre>User-agent: {name}
 Crawl-delay: 90</pre>
-<p>Or write to <a href="mailto:{email}">{email}</a>, naming your domain: we exclude it at once, delete what is
-stored of it if you wish, and can send you a list of every request that your site got from us.</p>
+<p>Or write to <a href="mailto:{email}">{email}</a> and name your domain. We can exclude it, so that {name} requests
+nothing more from it, and send you a list of every request that it got from us. Pages that were stored before are not
+deleted by that: tell us if you want them to be.</p>
 </body>
 </html>
 """

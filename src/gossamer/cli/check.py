@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gossamer.cli.wording import count
 from gossamer.errors import GossamerError
 from gossamer.fetch.addresses import Network, judge_address, parse_network
 from gossamer.politeness.robots import decide, parse_robots
@@ -64,7 +65,8 @@ def check_url(urls: tuple[str, ...]) -> None:
 
     \b
     Example:
-      echo '{"url": "../b#top", "base": "HTTP://Example.org:80/a/"}' | gossamer check url
+      echo '{"url": "../b#top", "base": "HTTP://Example.org:80/a/"}' |
+        gossamer check url
     """
     _answer_each(_answer_url, [{"url": url} for url in urls])
 
@@ -77,7 +79,7 @@ def check_robots() -> None:
 
     \b
     Example:
-      echo '{"robots": "User-agent: *\\nDisallow: /a", "agent": "Gossamer", "url": "https://example.org/a"}' |
+      echo '{"robots": "", "agent": "Gossamer", "url": "http://a.org/"}' |
         gossamer check robots
     """
     _answer_each(_answer_robots)
@@ -159,7 +161,7 @@ def _answer_each(
             answered = {"error": str(why)}
         click.echo(json.dumps(answered))  # flushed line by line: whoever asks may be waiting
     if malformed:
-        raise GossamerError(f"{malformed} of {asked} lines could not be understood.")
+        raise GossamerError(f"{malformed} of {count(asked, 'line')} could not be understood.")
 
 
 def _read_question(line: bytes) -> dict[str, Any]:

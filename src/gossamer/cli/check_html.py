@@ -25,7 +25,8 @@ def html() -> None:
 
     \b
     Example:
-      echo '{"html_b64": "PGEgaHJlZj14PkhpPC9hPg==", "url": "https://example.org/"}' | gossamer check html
+      echo '{"html_b64": "PGEgaHJlZj14PkhpPC9hPg==", "url": "http://a.org/"}' |
+        gossamer check html
     """
     _answer_each(_answer_html)
 

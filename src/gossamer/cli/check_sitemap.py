@@ -31,7 +31,8 @@ def sitemap(file: BinaryIO, url: str) -> None:
 
     \b
     Example:
-      curl -s https://example.org/sitemap.xml | gossamer check sitemap --url https://example.org/sitemap.xml
+      curl -s https://example.org/sitemap.xml |
+        gossamer check sitemap --url https://example.org/sitemap.xml
     """
     where = normalise(url)
     if isinstance(where, Refusal):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
 from contextlib import AbstractContextManager, suppress
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from gossamer.cli.wording import duration, wait
+from gossamer.cli.wording import count, count_pages, duration, plain, wait
+from gossamer.commands import to_type
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 
     from gossamer.cli.watching import Watch
     from gossamer.crawl.seeding import Seeding
+    from gossamer.records import Waiting
     from gossamer.supervisor import Ended, Progress
 
 HINT = "Ctrl-C stops in good order; the same command goes on"
+WAIT_EVERY_S = 10.0  # between two lines about a wait, where there is no terminal
 BIG_FILE_LINES = 20_000  # a smaller seed file is loaded before anyone could read a progress bar
 
 
@@ -40,6 +44,7 @@ class Lines(AbstractContextManager["Lines"]):
         self.folder = folder
         self._every_s = every_s
         self._shown_s = time.monotonic()
+        self._waited_s: float | None = None  # when it was last said that the start waits
         self._warnings = _Warnings(self)
 
     def __enter__(self) -> Self:
@@ -54,12 +59,21 @@ class Lines(AbstractContextManager["Lines"]):
     def say(self, line: str) -> None:
         """Print a line."""
         with suppress(OSError):
-            click.echo(line)
+            click.echo(plain(line))
 
     def warn(self, line: str) -> None:
         """Print a line that is no result."""
         with suppress(OSError):
-            click.echo(f"gossamer: {line}", err=True)
+            click.echo(plain(f"gossamer: {line}"), err=True)
+
+    def show_wait(self, waiting: Waiting | None) -> None:
+        """Say, when it begins and every ten seconds, for which machines a start waits."""
+        now_s = time.monotonic()
+        if waiting is None:
+            self._waited_s = None
+        elif self._waited_s is None or now_s - self._waited_s >= WAIT_EVERY_S:
+            self._waited_s = now_s
+            self.say(wait_line(waiting))
 
     def show_seeding(self, done: Seeding, total_lines: int) -> None:
         """Say how far a big seed file is."""
@@ -92,6 +106,29 @@ class Screen(Lines):
         super().__exit__(kind, error, trace)
         self._stop()
 
+    def say(self, line: str) -> None:
+        """Print a line above the screen: whatever is printed past it moves its rows."""
+        from rich.text import Text
+
+        with suppress(OSError):
+            self._console.print(Text(plain(line)))
+
+    def warn(self, line: str) -> None:
+        """Print a line that is no result: above the screen too, unless it goes elsewhere."""
+        if sys.stderr.isatty():
+            self.say(f"gossamer: {line}")
+        else:
+            super().warn(line)
+
+    def show_wait(self, waiting: Waiting | None) -> None:
+        """Count down in place."""
+        from rich.text import Text
+
+        if waiting is None:
+            self._stop()
+        else:
+            self._draw(Text(wait_line(waiting)))
+
     def show_seeding(self, done: Seeding, total_lines: int) -> None:
         """Draw a progress bar for a big file."""
         if total_lines > BIG_FILE_LINES:
@@ -100,7 +137,7 @@ class Screen(Lines):
 
             table = Table.grid(padding=(0, 2))
             bar = ProgressBar(total=total_lines, completed=done.lines, width=40)
-            table.add_row("seeds", bar, f"{done.lines:,} of {total_lines:,} lines")
+            table.add_row("seeds", bar, f"{done.lines:,} of {count(total_lines, 'line')}")
             self._draw(table)
             if done.lines >= total_lines:
                 self._stop()
@@ -146,14 +183,24 @@ class _Warnings(logging.Handler):
         self._console.warn(record.getMessage())
 
 
+def wait_line(waiting: Waiting) -> str:
+    """Say for which machines a start waits, and for how long at most."""
+    first, *others = waiting.workers
+    whom = f"{first} is" if not others else f"{first} and {count(len(others), 'other worker')} are"
+    away = f" (the database does not answer: {waiting.trouble})" if waiting.trouble else ""
+    return plain(f"Waiting up to {math.ceil(waiting.left_s)} s to see whether {whom} alive{away}")
+
+
 def one_line(progress: Progress) -> str:
     """Return progress in one line."""
     stats = progress.stats
-    trouble = f"; {'; '.join(progress.troubles)}" if progress.troubles else ""
+    trouble = "".join(f"; {plain(trouble)}" for trouble in progress.troubles)
     due = "" if progress.next_due_s is None else f"; next URL due {wait(progress.next_due_s)}"
+    finished = f"; finished: {progress.end.value}" if progress.end and progress.end.is_finish else ""
     return (
-        f"{stats.pages:,} pages ({progress.pages_per_s:.1f}/s), {stats.queued:,} queued, {stats.sites:,} sites, "
-        f"{sum(stats.given_up.values()):,} given up, {len(progress.troubles)} in trouble{trouble}{due}"
+        f"{count_pages(stats)} ({progress.pages_per_s:.1f}/s), {stats.queued:,} queued, "
+        f"{count(stats.sites, 'site')}, {sum(stats.given_up.values()):,} given up, "
+        f"{stats.in_trouble:,} in trouble{trouble}{due}{finished}"
     )
 
 
@@ -162,13 +209,13 @@ def summary(folder: Path, ended: Ended) -> str:
     progress, stats = ended.progress, ended.progress.stats
     rate = progress.pages / progress.elapsed_s if progress.elapsed_s else 0.0
     reason = ended.end.value
-    where = "" if str(folder) == "crawl-data" else f" --data-dir {folder}"
-    spent = f"{stats.sites_spent:,} sites have given all their pages (--max-pages-per-site).\n"
+    spent = f"{count(stats.sites_spent, 'site')} gave all pages that --max-pages-per-site allows.\n"
     return (
-        f"{reason[0].upper()}{reason[1:]}: {progress.pages:,} pages in {duration(progress.elapsed_s)} ({rate:.1f}/s); "
-        f"over all starts {stats.pages:,} pages, {stats.queued:,} URLs queued, "
+        f"{reason[0].upper()}{reason[1:]}: {count(progress.pages, 'page')} in {duration(progress.elapsed_s)} "
+        f"({rate:.1f}/s); over all starts {count(stats.pages, 'page')}, {count(stats.queued, 'URL')} queued, "
         f"{sum(stats.given_up.values()):,} given up.\n"
         f"{spent if stats.sites_spent else ''}"
         f"Files: {folder}/warc (archives), {folder}/pages and {folder}/requests (tables), {folder}/logs.\n"
-        f"Next: gossamer status{where}" + (f", or go on: gossamer crawl{where}" if stats.queued else "")
+        f"Next: {to_type('status', folders=folder)}"
+        + (f", or go on: {to_type('crawl', folders=folder)}" if stats.queued else "")
     )

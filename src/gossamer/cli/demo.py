@@ -11,6 +11,8 @@ import click
 
 from gossamer import simweb
 from gossamer.cli.console import open_console, summary
+from gossamer.cli.wording import count
+from gossamer.commands import to_type
 from gossamer.crawl.folder import gather_settings
 from gossamer.crawl.settings import DEFAULT_AGENT
 from gossamer.crawl.start import crawl
@@ -54,7 +56,8 @@ def command(folder: Path) -> None:
         raise GossamerError(f"The demo in {folder} is over: remove that folder to see it again, or name another.")
     with _serve(folder) as server:
         click.echo(
-            f"A simulated web: {WEB.sites} sites with {WEB.pages} pages each, some of them slow, moved or broken."
+            f"A simulated web: {count(WEB.sites, 'site')} with {count(WEB.pages, 'page')} each, some of them slow, "
+            "moved or broken."
         )
         click.echo("Kill this in the middle (Ctrl-C, or kill -9) and start it again, if you like.")
         settings = gather_settings(None, environment={}, flags={**FLAGS, "nameserver": server.dns})
@@ -62,7 +65,7 @@ def command(folder: Path) -> None:
             ended = crawl(data, settings, server.seeds(), console)
         click.echo(summary(data, ended))
         if ended.end is not End.DRAINED:
-            click.echo(f"To go on with the demo: gossamer demo --folder {folder}")
+            click.echo(f"To go on with the demo: {to_type('demo', '--folder', folder)}")
             return
         starts, log = _logs(folder, server)
         verdict = _judge(server, log, starts)
@@ -89,7 +92,10 @@ def _serve(folder: Path) -> Iterator[Server]:
             ports_file.write_text(json.dumps((server.port, int(server.dns.rpartition(":")[2]))))
             yield server
     except OSError as error:
-        raise GossamerError(f"The simulated web cannot be served from {folder}: {error.strerror}.") from None
+        raise GossamerError(
+            f"The simulated web cannot be served from {folder}: {error.strerror}; end what stands in the way, or begin "
+            "anew with another --folder."
+        ) from None
 
 
 def _logs(folder: Path, server: Server) -> tuple[int, list[Request]]:
@@ -107,16 +113,16 @@ def _judge(server: Server, log: list[Request], starts: int) -> Verdict:
 
 
 def _report(verdict: Verdict, starts: int, data: Path) -> str:
-    times = "once" if starts == 1 else f"{starts} times, {verdict.repeats} requests made again"
+    times = "once" if starts == 1 else f"{count(starts, 'time')}, {count(verdict.repeats, 'request')} made again"
     return f"""
 The server's own log, after the crawl was started {times}:
-  {verdict.requests:,} requests for {verdict.visited:,} URLs
+  {count(verdict.requests, "request")} for {count(verdict.visited, "URL")}
   {len(verdict.missed)} missed, {len(verdict.disallowed)} disallowed, {len(verdict.early)} sooner than the delay allows
   {verdict.summary()}
 
 Look at what it left:
-  gossamer status --data-dir {data}
-  gossamer log --errors --data-dir {data}
-  gossamer query "{_QUESTION}" --data-dir {data}
-  gossamer report --data-dir {data}
-  gossamer verify --data-dir {data}"""
+  {to_type("status", folders=data)}
+  {to_type("log", "--errors", folders=data)}
+  {to_type("query", _QUESTION, folders=data)}
+  {to_type("report", folders=data)}
+  {to_type("verify", folders=data)}"""

@@ -11,6 +11,7 @@ import click
 
 from gossamer.cli.data_dir import data_dir_option
 from gossamer.cli.environment import environment_for_settings
+from gossamer.cli.printing import broken, terminal_width
 from gossamer.errors import GossamerError
 from gossamer.inspect.doctor import (
     Finding,
@@ -110,11 +111,16 @@ def _examine(folder: Path, settings: Settings, name: str) -> Iterator[Finding]:
 
 
 def _print(findings: list[Finding]) -> None:
+    width, hanging = terminal_width(), " " * 25
     for finding in findings:
         mark = click.style(f"{_MARKS[finding.grade]:<5}", fg=_COLOURS[finding.grade])
-        click.echo(f"{mark} {finding.topic:<18} {finding.found}")
+        first, *rest = broken(finding.found, width, indent=f"{'':<5} {finding.topic:<18} ", hanging=hanging)
+        click.echo(f"{mark}{first[5:]}")
         if finding.advice:
-            click.echo(f"{'':<24} {finding.advice[0].upper()}{finding.advice[1:]}.")
+            advice = f"{finding.advice[0].upper()}{finding.advice[1:]}."
+            rest += broken(advice, width, indent=hanging, hanging=hanging)
+        for line in rest:
+            click.echo(line)
         if finding.command:
             click.echo(f"{'':<24} $ {finding.command}")
     worst = [finding for finding in findings if finding.grade is not Grade.GOOD]

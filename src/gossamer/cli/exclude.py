@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dir_option
-from gossamer.cli.wording import plain
+from gossamer.cli.wording import count, plain
 from gossamer.crawl.compose import read_exclusions
-from gossamer.crawl.engines import open_existing
+from gossamer.crawl.engines import change_existing, open_existing
 from gossamer.crawl.exclusions import give_up_queued, read_entries, readmit, stored_pages
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
@@ -54,13 +54,13 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
     if list_them == bool(entries) or (list_them and (remove or purge)) or (remove and purge):
         raise GossamerError("Name what to exclude, or to --remove or --purge, or use --list alone.")
     named = read_entries(entries)
-    with open_existing(folder) as frontier:
+    with (open_existing if list_them else change_existing)(folder) as frontier:
         scope = read_settings(folder).scope if (folder / SETTINGS_FILE).exists() else ScopeSettings()
         if list_them:
             _print_list(frontier, read_exclusions(scope.exclude_file))
         elif remove:
             back = readmit(frontier, named, scope)
-            more = f"; {back:,} URLs that had been left out are queued again" if back else ""
+            more = f"; {count(back, 'URL')} queued again that had been left out" if back else ""
             click.echo(f"Readmitted: {', '.join(named)}{more}. Links found meanwhile come back with the next start.")
         else:
             frontier.exclude(named)
@@ -90,4 +90,4 @@ def _purge(frontier: Frontier, folder: Path, entries: list[str]) -> None:
     except (OSError, ValueError) as error:
         what = str(error).splitlines()[0]
         raise GossamerError(f"The pages cannot all be listed in {file} ({what}): mend that and purge again.") from None
-    click.echo(f"{given_up:,} queued URLs are given up; {rows:,} stored pages are listed in {file} for deletion.")
+    click.echo(f"{count(given_up, 'queued URL')} given up; {count(rows, 'stored page')} listed in {file} for deletion.")

@@ -9,15 +9,15 @@ import click
 
 from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.log import request_line
+from gossamer.cli.naming import read_url
+from gossamer.cli.printing import print_facts, say
 from gossamer.cli.wording import plain
 from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import read_settings
 from gossamer.crawl.site_delays import read_site_delays
-from gossamer.errors import GossamerError
 from gossamer.inspect.explain import Terms, explain_site, explain_url
 from gossamer.inspect.running import is_under_way
-from gossamer.urls import Refusal, identify, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,10 +39,7 @@ def command(what: str, folders: Sequence[Path]) -> None:
       gossamer explain example.org
     """
     is_site = "/" not in what
-    url = normalise(what if "://" in what else f"https://{what}")
-    if isinstance(url, Refusal):
-        raise GossamerError(f"{plain(what)} cannot be part of a crawl: {url.value}.")
-    named = identify(url)
+    named = read_url(what)
     with open_existing(*folders) as frontier:
         terms = _read_terms(folders[0], named.site)
         found = explain_site(frontier, folders, named.site, terms) if is_site else explain_url(
@@ -50,11 +47,9 @@ def command(what: str, folders: Sequence[Path]) -> None:
         )  # fmt: skip
         under_way = is_under_way(frontier, *folders)
     click.echo(named.site if is_site else named.url)
-    click.echo(f"{found.cause}: {plain(found.sentence)}")
-    for name, text in found.facts:
-        click.echo(f"  {name:<9} {plain(text)}")
-    for row in found.requests:
-        click.echo(f"  {'request':<9} {request_line(row)}")
+    say(f"{found.cause}: {plain(found.sentence)}")
+    print_facts(((name, plain(text)) for name, text in found.facts), label=10, indent="  ")
+    print_facts((("request", request_line(row)) for row in found.requests), label=10, indent="  ")
     if not under_way:
         click.echo("  The crawl is not running: what waits goes on waiting when it does.")
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dirs_option
+from gossamer.cli.naming import read_site
+from gossamer.cli.wording import count
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ def command(
     \b
     Example:
       gossamer export --format jsonl > pages.jsonl
-      gossamer export --format txt --lang de --where "length(text) > 1000" -o german
-      gossamer export --format warc --site example.org --since 2d -o example.warc.gz
+      gossamer export --format txt --where "length(text) > 1000" -o long
+      gossamer export --format warc --site example.org --since 2d -o a.warc.gz
     """
     from gossamer.inspect.export import Export
     from gossamer.inspect.selection import Selection, read_since
@@ -65,7 +67,7 @@ def command(
     if output is None and form == "warc" and sys.stdout.isatty():
         raise GossamerError("A WARC file is nothing to look at: add --output pages.warc.gz.")
     selection = Selection(
-        sites=sites,
+        sites=tuple(map(read_site, sites)),
         since=read_since(since, time.time()) if since else None,
         statuses=statuses,
         langs=langs,
@@ -78,7 +80,8 @@ def command(
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise GossamerError(f"{error.filename or output} cannot be written: {error.strerror}.") from None
+        what = error.filename or output or "Standard output"
+        raise GossamerError(f"{what} cannot be written ({error.strerror}): name another file with --output.") from None
     except KeyboardInterrupt:
         if output is not None:
             click.echo("Cut off; the same command goes on from here.", err=True)
@@ -87,9 +90,9 @@ def command(
 
 
 def _summary(done: Progress, output: Path | None) -> str:
-    missing = f"; {done.without_record:,} more have no archive record" if done.without_record else ""
+    missing = f"; without archive record: {done.without_record:,} more" if done.without_record else ""
     where = f" to {output}" if output else ""
-    return f"{done.pages:,} pages exported{where}, of {done.rows_total:,} rows{missing}."
+    return f"{count(done.pages, 'page')} exported{where}, of {count(done.rows_total, 'row')}{missing}."
 
 
 @contextmanager
@@ -103,11 +106,11 @@ def _bar() -> Iterator[Callable[[Progress], None]]:
 
     columns = (
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %  {task.fields[pages]:,} pages"),
+        TextColumn("{task.percentage:>3.0f} %  {task.fields[pages]}"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("export", total=None, pages=0)
+        task = bar.add_task("export", total=None, pages="")
         yield lambda progress: bar.update(
-            task, total=progress.rows_total, completed=progress.rows_done, pages=progress.pages
+            task, total=progress.rows_total, completed=progress.rows_done, pages=count(progress.pages, "page")
         )

@@ -1,4 +1,4 @@
-"""Rows as an aligned table on a terminal: cells that do not fit are cut, and say so. Pure."""
+"""Rows on a terminal: as an aligned table, whose cells are cut where they do not fit, or as a line per column. Pure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 MAX_CELL_WIDTH = 80  # even where there is room for more
 _MIN_CELL_WIDTH = 8
+_LEGIBLE_CELL_WIDTH = 16  # what is longer may be cut to this without becoming useless
 _GAP = "  "
 
 
@@ -25,6 +26,22 @@ def grid(names: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Sequen
         yield _GAP.join(map(_aligned, row, widths, numeric)).rstrip()
         if number == 0:
             yield _GAP.join("-" * one for one in widths)
+
+
+def is_legible(names: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> bool:
+    """Tell whether a table of this width cuts no cell down to a few characters, and no line is wider."""
+    natural = [max(cell_len(plain(row[place])) for row in (names, *rows)) for place in range(len(names))]
+    room = width - len(_GAP) * (len(names) - 1)
+    return sum(min(one, _LEGIBLE_CELL_WIDTH) for one in natural) <= room
+
+
+def line_per_column(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield each row as a heading and one line per column, however long."""
+    widest = max(map(cell_len, map(plain, names)))
+    for number, row in enumerate(rows, start=1):
+        yield f"-- row {number} {'-' * widest}"
+        for name, cell in zip(names, row, strict=True):
+            yield f"{_aligned(plain(name), widest, is_number=False)}{_GAP}{plain(cell)}".rstrip()
 
 
 def _fit(widths: list[int], room: int) -> list[int]:

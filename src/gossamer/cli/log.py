@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dirs_option
+from gossamer.cli.naming import read_site
 from gossamer.cli.wording import moment, plain, size
 from gossamer.crawl.engines import frontier_of
 from gossamer.errors import GossamerError
@@ -55,8 +56,11 @@ def command(
         nearest = get_close_matches(reason, [one.value for one in Reason], n=1, cutoff=0)
         raise GossamerError(f"there is no reason {plain(reason)}; did you mean {nearest[0]}?")
     frontier_of(*folders)
-    log = RequestLog(folders, Wanted(errors=errors, site=site and site.lower(), kind=kind, reason=reason))
-    _print(log.last(lines))
+    log = RequestLog(folders, Wanted(errors=errors, site=site and read_site(site), kind=kind, reason=reason))
+    last = log.last(lines)
+    _print(last)
+    if not last and lines and not follow:
+        click.echo("No request matches.", err=True)
     while follow:
         time.sleep(POLL_S)
         _print(log.new())

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from gossamer.cli.data_dir import data_dirs_option
+from gossamer.cli.wording import count
+from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 100  # of a table, unless --limit says otherwise
 _WIDTH_OF_NO_TERMINAL = 160
+_TO_BE_READ = ("auto", "table", "lines")
 
 
 @click.command("query")
@@ -26,14 +29,15 @@ _WIDTH_OF_NO_TERMINAL = 160
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "csv", "json", "jsonl", "parquet"]),
-    help="How to write the answer.  [default: table on a terminal, else csv]",
+    type=click.Choice(["auto", "table", "lines", "csv", "json", "jsonl", "parquet"]),
+    help="How to write the answer: lines is one line per column, auto a table, or lines where a table would cut much. "
+    " [default: auto on a terminal, else csv]",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
-    help=f"At most so many rows; 0 means all.  [default: {ROWS_SHOWN} for tables, else all]",
+    help=f"At most so many rows; 0 means all.  [default: {ROWS_SHOWN} for auto, table and lines, else all]",
 )
 def command(
     sql: str | None, folders: Sequence[Path], tables: bool, form: str | None, output: Path | None, limit: int | None
@@ -45,21 +49,25 @@ def command(
 
     \b
     Example:
-      gossamer query "select site, count(*) from pages group by 1 order by 2 desc limit 20"
-      gossamer query "from pages select url, title where lang = 'de'" --format csv -o german.csv
+      gossamer query "select site, count(*) from pages group by 1 limit 20"
+      gossamer query "select url from pages where lang = 'de'" -o german.csv
     """
     if tables:
         click.echo("\n".join(_described()))
         return
     if not sql:
-        raise GossamerError(
-            'Say what to ask: gossamer query "select count(*) from pages"; --tables lists what there is.'
-        )
+        example = to_type("query", "select count(*) from pages", folders=folders)
+        raise GossamerError(f"Say what to ask: `{example}`; --tables lists what there is.")
     sql = sys.stdin.read() if sql == "-" else sql
-    form = form or ("table" if output is None and sys.stdout.isatty() else "csv")
-    if form == "table":
-        for line in _table(folders, sql, ROWS_SHOWN if limit is None else limit):
-            click.echo(line)
+    form = form or ("auto" if output is None and sys.stdout.isatty() else "csv")
+    if form in _TO_BE_READ:
+        shown = "".join(f"{line}\n" for line in _laid_out(folders, sql, form, ROWS_SHOWN if limit is None else limit))
+        if output is None:
+            click.echo(shown, nl=False)
+        else:
+            from gossamer.cli.report import write_whole
+
+            write_whole(output, shown)
     elif output is not None:
         _write_file(folders, sql, output, form, limit or 0)
     elif form == "parquet":
@@ -81,28 +89,34 @@ def _write_file(folders: Sequence[Path], sql: str, output: Path, form: str, limi
         with replacing(output) as file:
             rows = _write(folders, sql, file, form, limit)
     except OSError as error:
-        raise GossamerError(f"{output} cannot be written: {error.strerror}.") from None
-    click.echo(f"{rows:,} rows written to {output}.", err=True)
+        raise GossamerError(f"{output} cannot be written ({error.strerror}): name another file.") from None
+    click.echo(f"{count(rows, 'row')} written to {output}.", err=True)
 
 
-def _table(folders: Sequence[Path], sql: str, limit: int) -> Iterator[str]:
-    from gossamer.cli.grid import grid
+def _laid_out(folders: Sequence[Path], sql: str, form: str, limit: int) -> Iterator[str]:
+    from gossamer.cli.grid import grid, is_legible, line_per_column
     from gossamer.inspect.query import look
 
     answer = look(folders, sql, limit=limit)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_NO_TERMINAL
-    yield from grid(answer.columns, answer.rows, numeric=answer.numeric, width=width)
+    if form == "lines" or (form == "auto" and not is_legible(answer.columns, answer.rows, width=width)):
+        yield from line_per_column(answer.columns, answer.rows)
+    else:
+        yield from grid(answer.columns, answer.rows, numeric=answer.numeric, width=width)
     if answer.more_rows:
-        yield f"... {answer.more_rows:,} more rows: --limit 0 or --format csv"
+        yield f"... {count(answer.more_rows, 'more row')}: --limit 0 or --format csv"
     elif not answer.rows:
         yield "no rows"
 
 
 def _described() -> Iterator[str]:
+    from gossamer.cli.printing import broken, terminal_width
     from gossamer.inspect.views import sql_type, views
 
+    width = terminal_width()
     for view in views():
-        yield f"{view.name}: {view.meaning}"
+        yield from broken(f"{view.name}: {view.meaning}", width)
         for column in view.columns:
-            yield f"  {column.name:<17} {sql_type(column):<24} {column.meaning}"
+            indent = f"  {column.name:<17} {sql_type(column):<24} "
+            yield from broken(column.meaning, width, indent=indent, hanging=" " * (len(indent) - 25))
         yield ""

@@ -10,6 +10,7 @@ import click
 
 from gossamer import __version__
 from gossamer.cli.data_dir import data_dirs_option
+from gossamer.cli.wording import delay
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import read_settings
 from gossamer.errors import GossamerError
@@ -27,7 +28,7 @@ FILE_NAME = "report.html"
 @click.command("report")
 @data_dirs_option
 @click.option(
-    "--output", type=click.Path(path_type=Path), metavar="FILE",
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
     help=f"Where the report goes [default: {FILE_NAME} in the crawl's first folder].",
 )  # fmt: skip
 def command(folders: Sequence[Path], output: Path | None) -> None:
@@ -38,7 +39,7 @@ def command(folders: Sequence[Path], output: Path | None) -> None:
 
     \b
     Example:
-      gossamer report --output report.html
+      gossamer report -o report.html
     """
     from gossamer.inspect.report import About, gather, render
 
@@ -56,7 +57,8 @@ def command(folders: Sequence[Path], output: Path | None) -> None:
         is_running=is_running,
     )
     file = output if output is not None else folders[0] / FILE_NAME
-    write_whole(file, render(about, gather(folders, delay_s=about.delay_s)))
+    text = render(about, gather(folders, delay_s=about.delay_s))
+    write_whole(file, text, advice="name another file with -o, such as -o report.html")
     click.echo(f"The report is {file} ({file.stat().st_size / 1000:,.0f} kB): open it in a browser.")
 
 
@@ -65,7 +67,7 @@ def _what_matters(settings: Settings) -> list[tuple[str, str]]:
     limits = {"pages": crawl.max_pages, "depth": scope.max_depth, "seconds": crawl.max_duration_s}
     limited = ", ".join(f"{value:,} {name}" for name, value in limits.items() if value is not None)
     return [
-        ("delay", f"{settings.pace.delay_s:g} s between two pages of a site"),
+        ("delay", f"{delay(settings.pace.delay_s)} between two pages of a site"),
         ("scope", scope.scope.value),
         ("agent", crawl.user_agent),
         ("limits", limited or "none"),
@@ -73,10 +75,14 @@ def _what_matters(settings: Settings) -> list[tuple[str, str]]:
     ]
 
 
-def write_whole(file: Path, text: str) -> None:
+def write_whole(file: Path, text: str, *, advice: str = "name another file") -> None:
     """Write a file so that whoever looks finds the old one or the new one, whole."""
     try:
         with replacing(file) as new:
             new.write(text.encode("utf-8", "replace"))
+    except FileNotFoundError:
+        raise GossamerError(
+            f"The folder {file.parent} does not exist: create it, or name a file in another folder."
+        ) from None
     except OSError as error:
-        raise GossamerError(f"{file} cannot be written ({error.strerror}): name another file.") from None
+        raise GossamerError(f"{file} cannot be written ({error.strerror}): {advice}.") from None

@@ -6,12 +6,13 @@ What belongs here is what goes where, in how much room. Where the figures come f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Group
 from rich.text import Text
 
-from gossamer.cli.wording import duration, plain, size, span, wait
+from gossamer.cli.wording import count, count_pages, duration, plain, size, span, wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +27,8 @@ TALL: Final = 36  # lines from which there is room for plots of several lines
 WIDE: Final = 120  # columns from which tables tell more
 PLOT_LINES: Final = 6
 GUTTER: Final = 3  # columns between left and right
-_LABEL: Final = 10
+_LABEL: Final = 12
+_LEAST_VALUE: Final = 26  # columns of a rate, so that plots stay where they are
 
 _NAME, _PLOT, _GOOD, _BAD = "bold", "cyan", "yellow", "bold red"
 
@@ -48,9 +50,9 @@ def draw(view: View, *, width: int, height: int, ascii_only: bool = False) -> Gr
     levels = ASCII_BLOCKS if ascii_only else BLOCKS
     head = [_title(view, width)]
     if height >= TALL:
-        head += [Text(""), *_plots(view, width, levels), Text(""), *_facts(view)]
+        head += [Text(""), *_plots(view, width, levels), Text(""), *_facts(view, width)]
     else:
-        head += [*_rates(view, width, levels), *_facts(view)]
+        head += [*_rates(view, width, levels), *_facts(view, width)]
     if height > len(head) + 14:
         head.append(Text(""))
     room = height - len(head) - 1
@@ -65,16 +67,21 @@ def draw(view: View, *, width: int, height: int, ascii_only: bool = False) -> Gr
 
 def _title(view: View, width: int) -> Text:
     progress = view.progress
-    state = "finishing what is under way" if progress.stopping else "running"
-    right = f"{state}, {duration(progress.elapsed_s)}"
+    right = f"{_state(progress)}, {duration(progress.elapsed_s)}"
     left = Text.assemble(("Gossamer", _NAME), f"  {plain(str(view.folder))}")
     left.truncate(max(0, width - len(right) - 2), overflow="ellipsis", pad=True)
     return left.append("  ").append(right)
 
 
+def _state(progress: Progress) -> str:
+    if progress.end is None:
+        return "running"
+    return f"finished: {progress.end.value}" if progress.end.is_finish else "finishing what is under way"
+
+
 def _rates(view: View, width: int, levels: str) -> list[Text]:
     """Pages and bytes on a line each, with a small plot."""
-    left = _LABEL + 24
+    left = _LABEL + 2 + max(_LEAST_VALUE, *(len(value) for _, value, _ in _speeds(view, 0)))
     room = max(0, width - left)
     lines = []
     for label, value, counts in _speeds(view, room):
@@ -101,36 +108,39 @@ def _plots(view: View, width: int, levels: str) -> list[Text]:
 def _speeds(view: View, bars: int) -> list[tuple[str, str, Sequence[int]]]:
     """Return name, figures and counts by the second, as far back as the crawl goes and as bars can show."""
     progress, lately = view.progress, view.lately
-    received = progress.figures.get("bytes", 0)
+    in_flight = int(progress.figures.get("in_flight", 0))
     per_bar = max(1, -(-int(min(progress.elapsed_s, len(lately.pages))) // max(1, bars)))
     last = min(per_bar * max(1, bars), len(lately.pages))
     return [
-        ("pages", f"{progress.stats.pages:,}  {progress.pages_per_s:,.1f}/s", lately.pages[-last:]),
-        ("received", f"{size(received)}  {size(progress.bytes_per_s)}/s", lately.bytes[-last:]),
+        ("speed", f"{progress.pages_per_s:,.1f} pages/s, {in_flight:,} in flight", lately.pages[-last:]),
+        ("received", f"{size(progress.bytes_per_s)}/s", lately.bytes[-last:]),
     ]
 
 
-def _facts(view: View) -> list[Text]:
+def _facts(view: View, width: int) -> list[Text]:
     progress, stats, figures = view.progress, view.progress.stats, view.progress.figures
     under_way, due = int(figures.get("turns", 0)), int(figures.get("sites_due", 0))
     waiting = max(0, stats.sites_with_work - under_way - due)
     outlook = progress.outlook
     left = f"unknown: {outlook.why}" if outlook.left_s is None else f"about {span(outlook.left_s)} {outlook.why}"
-    lag_ms, worst_ms = (figures.get(name, 0) * 1000 for name in ("loop_lag_s", "max_loop_lag_s"))
     lines = [
-        _row("sites", f"{stats.sites_in_hand:,} in hand, {under_way:,} busy, {due:,} due, {waiting:,} waiting; "
-                      f"{stats.sites:,} known"),
-        _row("queue", f"{stats.queued:,} of {stats.known:,} URLs; {int(figures.get('in_flight', 0)):,} in flight"),
+        _row("all starts", f"{count_pages(stats)}, {stats.queued:,} queued of {count(stats.known, 'URL')}"),
+        _row("this start", f"{size(figures.get('bytes', 0))} received, {int(figures.get('retries', 0)):,} retried"),
+        _row("sites", f"{stats.sites:,} known, {stats.in_trouble:,} in trouble; {stats.sites_in_hand:,} in hand: "
+                      f"{under_way:,} busy, {due:,} due; {waiting:,} waiting"),
         _row("time left", left),
         _row("machine", f"{size(figures.get('memory_bytes', 0))} memory; disk {size(view.used_bytes)} used, "
-                        f"{size(view.free_bytes)} free; lag {lag_ms:,.0f} ms, worst {worst_ms:,.0f}"),
+                        f"{size(view.free_bytes)} free; lag {seconds(figures.get('loop_lag_s', 0))}"),
     ]  # fmt: skip
     if progress.next_due_s is not None:
         lines.append(_row("now", Text(f"nothing is due; next URL due {wait(progress.next_due_s)}", _GOOD)))
     if progress.alive < progress.workers:
         lines.append(_row("workers", Text(f"{progress.alive} of {progress.workers} alive", _BAD)))
-    if progress.troubles:
-        lines.append(_row("trouble", Text(plain("; ".join(progress.troubles)), _BAD)))
+    room = max(1, width - _LABEL)
+    for trouble in progress.troubles:
+        first, *rest = wrap(plain(trouble), room) or [""]
+        lines.append(_row("trouble", Text(first, _BAD)))
+        lines += [_row("", Text(" ".join(rest), _BAD))] if rest else []  # cut if it needs more than two lines
     return lines
 
 
@@ -141,10 +151,12 @@ def _panels(view: View, width: int, room: int) -> list[Text]:
     """Four small tables: outcomes and workers above, busy and slow sites below."""
     left = (width - GUTTER) // 2
     right = width - GUTTER - left
-    outcomes, workers = _outcomes(view), _workers(view, right)
+    wing = max(left, width * 21 // 40)  # the table of workers has most columns
+    outcomes, workers = _outcomes(view), _workers(view, wing)
     busiest, slowest = _busiest(view, left), _slowest(view, right)
     upper, lower = _share(room - 1, max(len(outcomes), len(workers)), max(len(busiest), len(slowest)))
-    above = _beside(_cut(_columns(outcomes, left), upper), _cut(_columns(workers, right), upper), left)
+    rest = width - GUTTER - wing
+    above = _beside(_cut(_columns(outcomes, rest), upper), _cut(_columns(workers, wing), upper), rest)
     below = _beside(_pad(_columns(busiest[:lower], left), lower), _pad(_columns(slowest[:lower], right), lower), left)
     return [*above, Text(""), *below]
 
@@ -155,10 +167,10 @@ Row = tuple[str, ...]  # a name, then figures
 def _outcomes(view: View) -> list[Row]:
     stats = view.progress.stats
     settled = max(1, stats.done + sum(stats.given_up.values()))
-    rows = [("page", stats.pages), ("moved, or not to be kept", stats.done - stats.pages)]
+    rows = [("page", stats.pages), ("moved or not kept", stats.done - stats.pages)]
     rows += sorted(((reason.value, urls) for reason, urls in stats.given_up.items()), key=lambda row: -row[1])
     table = [(name, f"{urls:,}", f"{urls / settled:.1%}") for name, urls in rows]
-    return [("outcomes", "URLs", "share"), *table, ("retried", f"{int(view.progress.figures.get('retries', 0)):,}", "")]
+    return [("all outcomes", "URLs", "share"), *table]
 
 
 def _workers(view: View, width: int) -> list[Row]:
@@ -177,7 +189,7 @@ def _workers(view: View, width: int) -> list[Row]:
             f"{figures.get('pages', 0):,.0f}",
             *(told if wide else ()),
             f"{figures.get('in_flight', 0):,.0f}",
-            f"{figures.get('loop_lag_s', 0) * 1000:,.0f} ms",
+            seconds(figures.get("loop_lag_s", 0)),
             f"{figures.get('memory_bytes', 0) / 1e6:,.0f} MB",
         ))  # fmt: skip
     return rows

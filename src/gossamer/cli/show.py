@@ -9,19 +9,19 @@ import click
 
 from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.log import request_line
-from gossamer.cli.wording import moment, plain, size, wait
+from gossamer.cli.naming import read_url
+from gossamer.cli.printing import print_facts
+from gossamer.cli.wording import count, moment, plain, size, wait
 from gossamer.crawl.engines import open_existing
 from gossamer.errors import GossamerError
 from gossamer.inspect.stored import Trace, archived, head_of, links_of, read_body, trace
 from gossamer.records import UrlStatus
-from gossamer.urls import Refusal, identify, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from gossamer.records import PageRow
-    from gossamer.urls import Url
 
 NOT_FOUND = 1  # exit status
 MAX_REQUESTS = 10
@@ -45,25 +45,17 @@ def command(url: str, folders: Sequence[Path], what: str | None) -> None:
     Example:
       gossamer show https://example.org/ --text
     """
-    named = _read_url(url)
+    named = read_url(url)
     with open_existing(*folders) as frontier:
         found = trace(frontier, folders, named)
     if not found.is_known:
         _say_there_is_nothing(f"{named.url} is not known to the crawl in {folders[0]}.")
     if what is None:
-        for name, text in (*_lines(found), *_contents(folders, found.pages)):
-            click.echo(f"{name:<9} {text}".rstrip())
+        print_facts((*_lines(found), *_contents(folders, found.pages)), label=10)
     elif not found.pages:
         _say_there_is_nothing(f"{named.url} is known, but no page is stored; without --{what} you see why.")
     else:
         _print_content(folders, found.pages[-1], what)
-
-
-def _read_url(text: str) -> Url:
-    url = normalise(text if "://" in text else f"https://{text}")
-    if isinstance(url, Refusal):
-        raise GossamerError(f"{plain(text)} cannot be part of a crawl: {url.value}.")
-    return identify(url)
 
 
 def _say_there_is_nothing(sentence: str) -> NoReturn:
@@ -94,13 +86,14 @@ def _lines(found: Trace) -> Iterator[tuple[str, str]]:
         yield "page", f"not stored{hint}"
         return
     page = found.pages[-1]
-    again = f" ({len(found.pages)} times; this is the last)" if len(found.pages) > 1 else ""
+    again = f" ({count(len(found.pages), 'time')}; this is the last)" if len(found.pages) > 1 else ""
     yield "page", f"stored, fetched {moment(page.fetched_at)}{again}"
     yield "title", plain(page.title) or "-"
     language = plain(page.lang) or "not declared"
     yield "content", f"{plain(page.content_type) or 'no type'}, {page.charset or 'no charset'}, language {language}"
     cut = ", incomplete" if page.truncated else ""
-    yield "", f"{size(page.body_bytes)} inflated{cut}, {len(page.text):,} characters of text, {page.links:,} links"
+    text = f"{count(len(page.text), 'character')} of text"
+    yield "", f"{size(page.body_bytes)} inflated{cut}, {text}, {count(page.links, 'link')}"
     if page.warc_file:
         yield "archive", f"warc/{page.warc_file}"
         yield "", f"offset {page.warc_offset}, length {page.warc_length}, {page.payload_digest}"
@@ -135,7 +128,7 @@ def _state(found: Trace) -> str:
     if state.status is UrlStatus.DONE:
         return f"done, depth {state.depth}"
     waits = f", may be asked for {wait(state.wait_s)}" if state.wait_s else ""
-    return f"queued, depth {state.depth}, {state.tries} tries so far{waits}"
+    return f"queued, depth {state.depth}, {count(state.tries or 0, 'try', 'tries')} so far{waits}"
 
 
 def _site(found: Trace) -> str:

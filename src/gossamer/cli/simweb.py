@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import time
 from contextlib import suppress
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from gossamer.cli.wording import count
+from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 from gossamer.simweb import WebSpec, serve
 from gossamer.simweb.hosts import split
@@ -70,11 +73,13 @@ def command(
             with suppress(KeyboardInterrupt):
                 while server.alive():
                     time.sleep(1)
-            click.echo(f"\n{server.answered():,} requests answered.")
+            if not server.alive():
+                raise GossamerError("The process that serves the simulated web has ended: start it again.")
+            click.echo(f"\n{count(server.answered(), 'request')} answered.")
     except OSError as error:
-        reason = error.strerror or error
+        reason = f"{error.filename} cannot be used ({error.strerror})" if error.filename else error.strerror or error
         raise GossamerError(
-            f"the simulated web cannot be served here: {reason}; try another --port, --dns-port or --folder"
+            f"The simulated web cannot be served here: {reason}; try another --port, --dns-port or --folder."
         ) from error
 
 
@@ -83,18 +88,21 @@ def _how_to_use(server: Server, seeds_file: Path) -> str:
     front = web.page_url(0, 0)
     _, name, _ = split(front)
     port = server.tls_port or server.port
-    authority = f" --ca-file {server.ca_file}" if server.ca_file else ""
-    trust = f" --cacert {server.ca_file}" if server.ca_file else ""
+    authority = ("--ca-file", server.ca_file) if server.ca_file else ()
+    crawl = to_type(
+        *("crawl", seeds_file, "--email", "you@example.org", "--delay", "0.5", "--scope", "site"),
+        *("--nameserver", server.dns, "--allow-network", "127.0.0.0/8", *authority, "--set", "retry_wait=1"),
+    )
+    trust = f" --cacert {shlex.quote(str(server.ca_file))}" if server.ca_file else ""
     return f"""\
-{web.spec.sites:,} sites with {web.spec.pages:,} pages each, to be reached from this machine only:
+{count(web.spec.sites, "site")} with {count(web.spec.pages, "page")} each, to be reached from this machine only:
   a front page  {front}
   name server   {server.dns}
   seeds         {seeds_file}
   access log    {server.folder / "access.log"}
 
 Crawl it:
-  ./gossamer crawl {seeds_file} --email you@example.org --delay 0.5 --scope site \
---nameserver {server.dns} --allow-network 127.0.0.0/8{authority} --set retry_wait=1
+  {crawl}
 
 See a page:
   curl --resolve {name}:{port}:{web.address(name)}{trust} --compressed {front}

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dir_option
-from gossamer.cli.wording import moment, plain, size, wait
+from gossamer.cli.printing import LABEL, print_facts, terminal_width
+from gossamer.cli.wording import count, moment, plain, size, span, wait
 from gossamer.crawl.engines import open_existing
+from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.inspect.status import Status, read_status
+from gossamer.supervisor.ending import end_of
+from gossamer.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from gossamer.records import WorkerState
+
+WIDTH = 80  # of a table, where there is no terminal
 MAX_WORKERS = 16  # shown on one screen; JSON has them all
 
 
@@ -32,62 +39,93 @@ def command(folder: Path, as_json: bool) -> None:
       gossamer status --data-dir crawl-data
     """
     with open_existing(folder) as frontier:
-        status = read_status(frontier, folder)
+        worker = read_settings(folder).worker if (folder / SETTINGS_FILE).exists() else WorkerSettings()
+        status = read_status(frontier, folder, heartbeat_s=worker.heartbeat_s)
     if as_json:
         click.echo(json.dumps(status.as_json()))
     else:
-        for name, text in _lines(status):
-            click.echo(f"{name:<10} {text}")
+        print_facts(_lines(status))
 
 
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
     stats, running = status.stats, status.running
-    if running is None:
-        yield "crawl", f"{status.folder}, not running" + (" here, but elsewhere" if status.workers else "")
-    else:
-        since = f" since {moment(running.started_at)}" if running.started_at else ""
-        yield "crawl", f"{status.folder}, running{since}" + (f" (pid {running.pid})" if running.pid else "")
-        for trouble in running.troubles:
-            yield "trouble", f"{plain(trouble)}: nothing new is started meanwhile"
-    yield "sites", f"{stats.sites:,} known, {stats.sites_with_work:,} with work, {stats.sites_in_hand:,} in hand"
+    yield "crawl", f"{status.folder}, {_state(status)}"
+    for trouble in running.troubles if running else ():
+        yield "trouble", f"{plain(trouble)}; nothing new is started meanwhile"
+    yield (
+        "sites",
+        (
+            f"{stats.sites:,} known, {stats.sites_with_work:,} with work, {stats.sites_in_hand:,} in hand, "
+            f"{stats.in_trouble:,} in trouble"
+        ),
+    )
     given_up = sum(stats.given_up.values())
     yield "URLs", f"{stats.known:,} known: {stats.queued:,} queued, {stats.done:,} done, {given_up:,} given up"
-    yield (
-        "pages",
-        f"{stats.pages:,} stored" + ("" if stats.pages_left is None else f", {stats.pages_left:,} left of the limit"),
-    )
+    limit = "" if stats.page_limit is None else f" of {stats.page_limit:,}"
+    yield "pages", f"{stats.pages:,}{limit} stored, over all starts"
     if stats.sites_spent:
         yield (
             "",
-            f"{stats.sites_spent:,} sites have given all their pages (--max-pages-per-site); the rest of them waits",
+            f"{count(stats.sites_spent, 'site')} gave all pages that --max-pages-per-site allows",
         )
     for reason, urls in sorted(stats.given_up.items(), key=lambda item: -item[1]):
         yield "given up", f"{urls:>11,} {reason.value}"
     for trap, links in sorted(status.traps.items(), key=lambda item: -item[1]):
-        yield "traps", f"{links:>11,} links refused: {trap}"
-    for name, count in sorted(status.sitemaps.items()):
-        yield "sitemaps", f"{count:>11,} {name.replace('_', ' ')}"
+        yield "traps", f"{links:>11,} refused: {trap}"
+    for name, found in sorted(status.sitemaps.items()):
+        yield "sitemaps", f"{found:>11,} {name.replace('_', ' ')}"
     if running is not None:
         yield "next due", "nothing waits" if stats.wait_s is None else wait(stats.wait_s)
     yield from _workers(status)
-    used = {name: count for name, count in status.used_bytes.items() if count}
-    largest = ", ".join(f"{name} {size(count)}" for name, count in list(used.items())[:4])
+    used = {name: bytes_ for name, bytes_ in status.used_bytes.items() if bytes_}
+    largest = ", ".join(f"{name} {size(bytes_)}" for name, bytes_ in list(used.items())[:4])
     yield "disk", f"{size(sum(used.values()))} used" + (f" ({largest})" if largest else "")
-    yield "", f"{size(status.free_bytes)} free"
+    yield "", f"{size(status.free_bytes)} free on {status.disk}"
+
+
+def _state(status: Status) -> str:
+    running = status.running
+    if running is not None:
+        since = f" since {moment(running.started_at)}" if running.started_at else ""
+        return f"running{since}" + (f" (pid {running.pid})" if running.pid else "")
+    end = end_of(status.is_drained, status.stats, elapsed_s=0.0, max_duration_s=None)
+    if status.is_finished and end:
+        return f"finished: {end.value}"
+    return "not running" + (" here, but elsewhere" if status.workers else "")
 
 
 def _workers(status: Status) -> Iterator[tuple[str, str]]:
     if not status.workers:
         return
-    yield "workers", f"{'':<14}{'pages':>9} {'requests':>9} {'received':>9} {'sites':>7} {'turns':>6} {'late by':>8}"
+    width = terminal_width() or WIDTH
+    yield "workers", _worker_row("", "heartbeat", "pages", "requests", "received", "sites", width=width)
     for worker in status.workers[:MAX_WORKERS]:
         figures = worker.figures
-        yield (
-            "",
-            f"{plain(worker.label)[:13]:<14}{figures.get('pages', 0):>9,.0f} {figures.get('requests', 0):>9,.0f} "
-            f"{size(figures.get('bytes', 0)):>9} {figures.get('sites_in_hand', worker.sites):>7,.0f} "
-            f"{figures.get('turns', 0):>6,.0f} {figures.get('max_loop_lag_s', 0) * 1000:>5,.0f} ms"
-            + ("  waits: the network seems down" if figures.get("outage") else ""),
+        cells = (
+            _heartbeat(status, worker),
+            f"{figures.get('pages', 0):,.0f}",
+            f"{figures.get('requests', 0):,.0f}",
+            size(figures.get("bytes", 0)),
+            f"{figures.get('sites_in_hand', worker.sites):,.0f}",
         )
+        yield "", _worker_row(plain(worker.label), *cells, width=width)
     if len(status.workers) > MAX_WORKERS:
         yield "", f"and {len(status.workers) - MAX_WORKERS} more"
+    if silent := sum(map(status.is_silent, status.workers)):
+        yield "", f"{count(silent, 'worker')} silent: stopped, cut off from the frontier, or dead"
+    if any(worker.figures.get("outage") for worker in status.workers):
+        yield "", "the network seems down: workers wait for it"
+
+
+def _worker_row(label: str, heartbeat: str, *figures: str, width: int) -> str:
+    """Return a line of the table, with as many figures as there is room for."""
+    label = label if len(label) <= 17 else f"…{label[-16:]}"  # its end is the process
+    room = (width - LABEL - 31) // 10
+    return f"{label:<17} {heartbeat:>13}" + "".join(f" {figure:>9}" for figure in figures[: max(0, room)])
+
+
+def _heartbeat(status: Status, worker: WorkerState) -> str:
+    if worker.silent_s is None:
+        return "unknown"
+    age = span(max(0.0, worker.silent_s))
+    return f"SILENT {age}" if status.is_silent(worker) else f"{age} ago"

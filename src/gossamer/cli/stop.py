@@ -10,7 +10,8 @@ from pathlib import Path
 
 import click
 
-from gossamer.crawl.engines import open_existing
+from gossamer.commands import to_type
+from gossamer.crawl.engines import change_existing
 from gossamer.errors import GossamerError
 from gossamer.records import CrawlState
 from gossamer.supervisor.lock import crawling_pid, is_held
@@ -43,7 +44,7 @@ def command(data_dir: Path) -> None:
     except PermissionError:
         raise GossamerError(f"The crawl in {data_dir} (pid {pid}) is another user's: ask them to stop it.") from None
     if not _has_ended(data_dir, LOOK_EVERY_S):
-        with suppress(GossamerError), open_existing(data_dir) as frontier:
+        with suppress(GossamerError), change_existing(data_dir) as frontier:
             if frontier.lease_s is None:  # else other machines, which go on, would hear it too
                 frontier.order(CrawlState.STOPPING)  # its workers hear this even if it hangs itself
     if not _has_ended(data_dir, PATIENCE_S):
@@ -51,7 +52,7 @@ def command(data_dir: Path) -> None:
             f"The crawl in {data_dir} (pid {pid}) has not ended within {PATIENCE_S:g} s: "
             f"`kill -9 {pid}` ends it at once, and the next start puts everything in order."
         )
-    click.echo(f"The crawl in {data_dir} has stopped; gossamer crawl --data-dir {data_dir} goes on with it.")
+    click.echo(f"The crawl in {data_dir} is stopped. Resume it with `{to_type('crawl', folders=data_dir)}`.")
 
 
 def _has_ended(folder: Path, patience_s: float) -> bool:

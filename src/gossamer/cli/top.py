@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from gossamer.cli.data_dir import data_dir_option
+from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.running import find_running
-from gossamer.supervisor.progress import RATE_WINDOW_S, Member, Progress, Tally, foresee
+from gossamer.supervisor.ending import end_of
+from gossamer.supervisor.outlook import Forecast
+from gossamer.supervisor.progress import RATE_WINDOW_S, Member, Progress, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.inspect.recent import Lately
+    from gossamer.records import Stats
+    from gossamer.supervisor import End
 
 REFRESH_S: Final = 1.0
 HINT: Final = "q leaves; the crawl goes on"
@@ -51,9 +56,14 @@ def command(folder: Path, once: bool) -> None:
 
     with open_existing(folder) as frontier:
         if find_running(folder) is None:
+            if end := _end_of(frontier, frontier.stats()):
+                raise GossamerError(
+                    f"The crawl in {folder} is finished, {end.value}: `{to_type('status', folders=folder)}` shows how "
+                    "it ended."
+                )
             raise GossamerError(
-                f"No crawl is running in {folder}: start it with gossamer crawl, or see how it stands with "
-                "gossamer status."
+                f"No crawl is running in {folder}: start it with `{to_type('crawl', folders=folder)}`, or see how it "
+                f"stands with `{to_type('status', folders=folder)}`."
             )
         console = Console()
         watcher = _Watcher(frontier, folder)
@@ -63,7 +73,14 @@ def command(folder: Path, once: bool) -> None:
         with suppress(KeyboardInterrupt):
             if _attend(console, watcher):
                 return
-            click.echo(f"The crawl in {folder} has ended; gossamer status shows how it stands.")
+            end = _end_of(frontier, frontier.stats())
+            how = f"is finished, {end.value}" if end else "has stopped"
+            click.echo(f"The crawl in {folder} {how}; `{to_type('status', folders=folder)}` shows how it stands.")
+
+
+def _end_of(frontier: Frontier, stats: Stats) -> End | None:
+    """Tell whether nothing is left to do, seen from outside, and why."""
+    return end_of(frontier.drained(), stats, elapsed_s=0.0, max_duration_s=None) if stats.known else None
 
 
 class _Watcher:
@@ -76,6 +93,7 @@ class _Watcher:
         self._folder = folder
         self._watch = Watch(folder, hint=HINT)
         self._tally = Tally()
+        self._forecast = Forecast()
         has_settings = (folder / SETTINGS_FILE).exists()
         self._max_duration_s = read_settings(folder).crawl.max_duration_s if has_settings else None
 
@@ -97,6 +115,8 @@ class _Watcher:
         stats = self._frontier.stats()
         living = [worker for worker in self._frontier.workers() if not worker.gone]
         figures = self._tally.total(worker.figures for worker in living)
+        if running is not None:  # what workers counted that are dead by now, too
+            figures |= running.counted
         pages_per_s, bytes_per_s = lately.rates(RATE_WINDOW_S)
         return Progress(
             elapsed_s=elapsed_s,
@@ -106,12 +126,12 @@ class _Watcher:
             stats=stats,
             workers=len(living),
             alive=len(living),
-            troubles=("no site can be reached: is this machine offline?",) if figures.get("outage") else (),
+            troubles=running.troubles if running else (),
+            end=_end_of(self._frontier, stats),
             members=tuple(Member(label=worker.label, figures=worker.figures) for worker in living),
-            outlook=foresee(
+            outlook=self._forecast.look(
+                time.monotonic(),
                 stats,
-                pages_per_s=pages_per_s,
-                drain_per_s=self._tally.drain(time.monotonic(), stats.queued),
                 time_left_s=None if self._max_duration_s is None else self._max_duration_s - elapsed_s,
             ),
         )

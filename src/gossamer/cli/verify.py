@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dirs_option
+from gossamer.cli.naming import read_site
 from gossamer.cli.report import write_whole
-from gossamer.cli.wording import plain
+from gossamer.cli.wording import count, plain
+from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
@@ -23,11 +25,18 @@ if TYPE_CHECKING:
 PROBLEMS = 1  # exit status
 
 _SUMMARIES = {
-    "frontier": "{known:,} URLs of {sites:,} sites: {queued:,} queued, {done:,} done, {given_up:,} given up",
-    "pages": "{done_pages:,} pages done; {urls:,} URLs stored, in {rows:,} rows",
-    "files": "{pages:,} rows of pages, {requests:,} of requests, {records:,} archived answers",
-    "conduct": "{turns:,} turns of {sites:,} sites, {violations:,} of them against the rules",
+    "frontier": "{known:URL} of {sites:site}: {queued} queued, {done} done, {given_up} given up",
+    "pages": "{done_pages:page} done; {urls:URL} stored, in {rows:row}",
+    "files": "{pages:row} of pages, {requests} of requests, {records:archived answer}",
+    "conduct": "{turns:turn} of {sites:site}, {violations} of them against the rules",
 }
+
+
+class _Count(int):
+    """A number that is formatted with the noun it counts: `{sites:site}`."""
+
+    def __format__(self, noun: str) -> str:
+        return count(int(self), noun) if noun else f"{int(self):,}"
 
 
 @click.command("verify")
@@ -54,9 +63,11 @@ def command(folders: Sequence[Path], as_json: bool, report: str | None, site: st
       gossamer verify --site example.org --report
     """
     if site is not None and report is None:
-        raise GossamerError("--site belongs to --report: gossamer verify --site example.org --report.")
+        raise GossamerError(
+            f"--site belongs to --report: `{to_type('verify', '--site', site, '--report', folders=folders)}`."
+        )
     if report is not None:
-        _report(folders, report, site)
+        _report(folders, report, None if site is None else read_site(site))
         return
     checks: list[Check] = []
     with open_existing(*folders) as frontier:
@@ -70,7 +81,7 @@ def command(folders: Sequence[Path], as_json: bool, report: str | None, site: st
     else:
         for problem in problems:
             click.echo(plain(problem))
-        click.echo("No problems." if not problems else f"{len(problems):,} problems.")
+        click.echo("No problems." if not problems else f"{count(len(problems), 'problem')}.")
     if problems:
         raise click.exceptions.Exit(PROBLEMS)
 
@@ -81,21 +92,22 @@ def _report(folders: Sequence[Path], file: str, site: str | None) -> None:
     settings = folders[0] / SETTINGS_FILE
     user_agent = read_settings(folders[0]).crawl.user_agent if settings.exists() else "Gossamer"
     with open_existing(*folders) as frontier:
-        text, violations = write_conduct_report(
-            frontier, folders, user_agent=user_agent, now_at=time.time(), site=site and site.lower()
-        )
+        if site is not None and frontier.find_site(site) is None:
+            raise GossamerError(f"The crawl in {folders[0]} knows no site {site}: name one that it has crawled.")
+        text, violations = write_conduct_report(frontier, folders, user_agent=user_agent, now_at=time.time(), site=site)
     if file == "-":
         click.echo(text, nl=False)
     else:
         write_whole(Path(file), text)
-        click.echo(f"The report is {file}: {violations:,} violations.")
+        click.echo(f"The report is {file}: {count(violations, 'violation')}.")
     if violations:
         raise click.exceptions.Exit(PROBLEMS)
 
 
 def _summary(checked: Check) -> str:
-    counted = _SUMMARIES[checked.name].format(**checked.counts) if checked.counts else "nothing could be counted"
-    verdict = f"{len(checked.problems)} PROBLEMS" if checked.problems else "ok"
+    counts = {name: _Count(number) for name, number in checked.counts.items()}
+    counted = _SUMMARIES[checked.name].format(**counts) if counts else "nothing could be counted"
+    verdict = count(len(checked.problems), "PROBLEM") if checked.problems else "ok"
     notes = "".join(f"\n{'':<9} note: {note}" for note in checked.notes)
     return f"{checked.name:<9} {verdict}: {counted}{notes}"
 

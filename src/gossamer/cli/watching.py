@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from gossamer.supervisor import Progress
 
-DISK_EVERY_S: Final = 30.0  # a long crawl has thousands of files
+SIZING_SHARE: Final = 0.02  # of the time, at most: a long crawl has thousands of files
 
 
 class Watch:
@@ -28,7 +28,7 @@ class Watch:
         self._hint = hint
         self._tail = Tail(folder)
         self._used_bytes = 0
-        self._sized_s: float | None = None
+        self._size_again_s = 0.0  # when
 
     def look(self) -> Lately:
         """Read the end of the crawl's log."""
@@ -37,9 +37,10 @@ class Watch:
     def view(self, progress: Progress, lately: Lately) -> View:
         """Return what to show now."""
         now_s = time.monotonic()
-        if self._sized_s is None or now_s - self._sized_s >= DISK_EVERY_S:
+        if now_s >= self._size_again_s:
             self._used_bytes = sum(sizes(self._folder).values())
-            self._sized_s = now_s
+            ended_s = time.monotonic()
+            self._size_again_s = ended_s + (ended_s - now_s) / SIZING_SHARE
         return View(
             folder=self._folder,
             progress=progress,

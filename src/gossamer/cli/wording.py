@@ -1,5 +1,19 @@
-"""How sizes, times and waits are written for people: in the terminal as in reports."""
+"""How counts, sizes, times and waits are written for people: in the terminal as everywhere."""
 
-from gossamer.inspect.wording import duration, moment, plain, size, span, wait
+from __future__ import annotations
 
-__all__ = ["duration", "moment", "plain", "size", "span", "wait"]
+from typing import TYPE_CHECKING
+
+from gossamer.wording import count, delay, duration, moment, plain, size, span, wait
+
+if TYPE_CHECKING:
+    from gossamer.records import Stats
+
+__all__ = ["count", "count_pages", "delay", "duration", "moment", "plain", "size", "span", "wait"]
+
+
+def count_pages(stats: Stats) -> str:
+    """Write how many pages a crawl has, of all starts: 12 pages, or 12 of 300 pages where there is a limit."""
+    if stats.page_limit is None:
+        return count(stats.pages, "page")
+    return f"{stats.pages:,} of {count(stats.page_limit, 'page')}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.records import Scope
+from gossamer.wording import count, delay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,7 @@ def ceiling(settings: Settings, sites: int) -> str:
     named, delay_s = count(sites, "site"), settings.pace.delay_s
     if not delay_s:
         return f"{named}, without a delay, as fast as they answer"
-    most = f"{named} / {delay_s:g} s = at most {count(int(sites * HOUR_S / delay_s), 'page')} an hour"
+    most = f"{named} / {delay(delay_s)} = at most {count(int(sites * HOUR_S / delay_s), 'page')} an hour"
     if settings.scope.scope is Scope.WEB:
         return f"{most}, more as sites are found"
     return f"{most}; your own site? --delay 1" if sites <= FEW_SITES and delay_s > 1 else most
@@ -47,11 +48,6 @@ def warnings(settings: Settings) -> list[str]:
         found.append("CERTIFICATES ARE NOT VERIFIED (--insecure): anyone on the way can forge what is crawled")
     if settings.pace.delay_s < 1 and not settings.fetch.allow_network:
         found.append(
-            f"a delay of {settings.pace.delay_s:g} s is less than most sites put up with: use it on your own sites only"
+            f"a delay of {delay(settings.pace.delay_s)} is less than most sites accept: use it on your own sites only"
         )
     return found
-
-
-def count(number: int, noun: str) -> str:
-    """Write a number of things: 1 page, 1,000 pages."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from gossamer.crawl.site_delays import read_site_delays
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, unreadable
 from gossamer.fetch import Fetcher, in_flight_limit, raise_descriptor_limit
 from gossamer.page_process.process import PageProcess
 from gossamer.politeness.scope import Exclusions
@@ -59,7 +59,9 @@ async def open_worker(
     )
     async with AsyncExitStack() as stack:
         stack.callback(store.abandon)  # unless the worker has closed it, in good order
-        fetcher = await stack.enter_async_context(Fetcher(settings.fetch, user_agent=user_agent, email=email))
+        fetcher = await stack.enter_async_context(
+            Fetcher(settings.fetch, user_agent=user_agent, email=email, archives=store.archives)
+        )
         pages = await stack.enter_async_context(PageProcess(settings.page, agent=settings.crawl.agent_name))
         yield (
             Worker(
@@ -110,7 +112,7 @@ def read_exclusions(file: Path | None) -> Exclusions:
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise GossamerError(f"Cannot read exclusion file {file}: {error}.") from None
+        raise unreadable(file, error, "name another with --exclude-file") from None
     exclusions, bad = Exclusions.parse(lines)
     if bad:
         line = bad[0]

@@ -10,77 +10,170 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from gossamer.crawl.folder import FRONTIER_FILE, HOME_FILE, SETTINGS_FILE, read_settings
+from gossamer.crawl.own_frontier import Place, find_own
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
+from gossamer.frontier.moving import Destination
 from gossamer.frontier.settings import FrontierSettings
 from gossamer.frontier.sqlite import SqliteFrontier
+from gossamer.inspect.folder_errors import no_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
     from pathlib import Path
 
+    from gossamer.crawl.own_frontier import Own
     from gossamer.frontier import Frontier
 
 ADDRESS_VARIABLE: Final = "GOSSAMER_FRONTIER"
 PASSWORD_VARIABLE: Final = "PGPASSWORD"  # where libpq looks for it  # noqa: S105
 
 
-def open_frontier(folder: Path, settings: FrontierSettings) -> Frontier:
-    """Open the frontier of the crawl in this folder, beginning one if there is none."""
+def open_frontier(folder: Path, settings: FrontierSettings, *, to_read: bool = False, begin: bool = True) -> Frontier:
+    """Open the frontier that the settings name: to work, upgrading it as needed, or only to read.
+
+    `begin` one if it is not there, or say so.
+    """
     if not settings.frontier:
-        return SqliteFrontier(folder / FRONTIER_FILE)
+        file = folder / FRONTIER_FILE
+        if not begin and not file.is_file():
+            raise GossamerError(f"{file} is not there any more: put it back, or choose another folder.")
+        return SqliteFrontier(file, to_read=to_read)
     from gossamer.frontier.postgres import PostgresFrontier
 
-    return PostgresFrontier(settings.frontier, settings.crawl_name, home=_home(folder), lease_s=settings.lease_s)
+    return PostgresFrontier(
+        settings.frontier,
+        settings.crawl_name,
+        home="" if to_read else home_of(folder),
+        lease_s=settings.lease_s,
+        to_read=to_read,
+        begin=begin,
+    )
+
+
+def open_for_start(folder: Path, wanted: FrontierSettings) -> Frontier:
+    """Open the frontier that a start names, which must be the folder's own if the folder holds a crawl.
+
+    A database may have got a new address: what counts is the crawl in it.
+    """
+    own = find_own(folder)
+    if own is None or (own.frontier and own.identity is None and not (folder / HOME_FILE).exists()):
+        return open_frontier(folder, wanted)  # nothing has begun, but settings may be there
+    if bool(own.frontier) != bool(wanted.frontier):
+        raise GossamerError(_changed(folder, own, wanted))
+    is_unsure = own.identity is None and own.place == Place(wanted.frontier, wanted.crawl_name)  # whether it ever began
+    frontier = open_frontier(folder, wanted, begin=is_unsure)
+    if not _is_own(frontier, own, wanted):
+        with frontier:
+            raise GossamerError(_changed(folder, own, wanted))
+    return frontier
+
+
+def _is_own(frontier: Frontier, own: Own, wanted: FrontierSettings) -> bool:
+    if own.identity is not None:
+        return frontier.identity == own.identity
+    if not own.frontier or own.place == Place(wanted.frontier, wanted.crawl_name):
+        return True
+    from gossamer.frontier.postgres import PostgresFrontier
+
+    assert isinstance(frontier, PostgresFrontier)
+    return frontier.knows_home()  # an older version began it, and kept no identity
+
+
+def _changed(folder: Path, own: Own, wanted: FrontierSettings) -> str:
+    to = Destination(frontier=wanted.frontier, crawl_name=wanted.crawl_name, place="")
+    here = Destination(frontier=own.frontier, crawl_name=own.crawl_name, place="")
+    if own.frontier:
+        otherwise = f"go on with `{here.start([folder])}`"
+    elif own.identity is None and read_settings(folder).frontier.frontier == wanted.frontier:
+        otherwise = "delete that file if the crawl in the database is the one to go on with"
+    else:
+        otherwise = f"start without --frontier and {ADDRESS_VARIABLE}"
+    return (
+        f"The frontier of the crawl in {folder} is {_name(folder, own)}, and this start names "
+        f"{_name(folder, wanted)}: carry it over with `{to.command([folder])}`, or {otherwise}."
+    )
+
+
+def _name(folder: Path, where: Own | FrontierSettings) -> str:
+    if not where.frontier:
+        return f"the file {folder / FRONTIER_FILE}"
+    return f"the crawl {where.crawl_name} in the database {where.frontier}"
 
 
 @contextmanager
 def open_existing(folder: Path, *others: Path) -> Iterator[Frontier]:
-    """Open the frontier of a crawl that was begun before, for whoever only reads; never begins one.
+    """Open the frontier of a crawl that was begun before, to read: changes nothing, and needs no right to.
 
-    `others` are the folders of more machines on the same crawl. A database is where GOSSAMER_FRONTIER says, else where
-    the crawl itself found it.
+    `others` are the folders of more machines on the same crawl. A database is where GOSSAMER_FRONTIER says, if that one
+    holds the crawl; else where the crawl itself found it.
     """
-    settings = frontier_of(folder, *others)
-    if settings.frontier:
-        settings = replace(settings, frontier=os.environ.get(ADDRESS_VARIABLE) or settings.frontier)
-        _check_database(settings)
+    with _opened(folder, *others, to_read=True) as frontier:
+        yield frontier
+
+
+@contextmanager
+def change_existing(folder: Path) -> Iterator[Frontier]:
+    """Open the frontier of a crawl that was begun before, to change it; never begins one."""
+    with _opened(folder, to_read=False) as frontier:
+        yield frontier
+
+
+@contextmanager
+def _opened(folder: Path, *others: Path, to_read: bool) -> Iterator[Frontier]:
+    own, settings = _own_of(folder, *others)
     try:
-        with open_frontier(folder, settings) as frontier:
+        with _open_own(folder, own, settings, to_read=to_read) as frontier:
             yield frontier
     except FrontierError as error:
         raise GossamerError(f"The frontier cannot be read ({error}): see that it is there, and try again.") from error
 
 
+def _open_own(folder: Path, own: Own, settings: FrontierSettings, *, to_read: bool) -> Frontier:
+    if not own.frontier:
+        return open_frontier(folder, settings, to_read=to_read, begin=False)
+    first: GossamerError | None = None
+    for address in dict.fromkeys(filter(None, (os.environ.get(ADDRESS_VARIABLE), own.frontier))):
+        there = replace(settings, frontier=address)
+        try:
+            frontier = open_frontier(folder, there, to_read=to_read, begin=False)
+        except GossamerError as error:
+            first = first or error
+            continue
+        if own.identity in (None, frontier.identity):
+            return frontier
+        with frontier:
+            first = first or GossamerError(_changed(folder, own, there))
+    assert first is not None
+    raise first
+
+
 def frontier_of(folder: Path, *others: Path) -> FrontierSettings:
     """Return where the frontier of the crawl with these folders is; refuse a folder without one, or of another."""
-    settings = _settings_of(folder)
+    return _own_of(folder, *others)[1]
+
+
+def _own_of(folder: Path, *others: Path) -> tuple[Own, FrontierSettings]:
+    own, settings = _read_own(folder)
     if len({each.resolve() for each in (folder, *others)}) <= len(others):
         raise GossamerError("A folder is named twice: every --data-dir must be another machine's.")
     for other in others:
-        theirs = _settings_of(other)
-        if not settings.frontier or not theirs.frontier or settings.crawl_name != theirs.crawl_name:
+        theirs, _ = _read_own(other)
+        if own.identity and theirs.identity:
+            is_one = own.identity == theirs.identity
+        else:
+            is_one = bool(own.frontier and theirs.frontier) and own.crawl_name == theirs.crawl_name
+        if not is_one:
             raise GossamerError(f"{folder} and {other} are not of one crawl on several machines: name them one by one.")
-    return settings
+    return own, settings
 
 
-def _settings_of(folder: Path) -> FrontierSettings:
+def _read_own(folder: Path) -> tuple[Own, FrontierSettings]:
+    own = find_own(folder)
+    if own is None:
+        raise no_crawl(folder)
     settings = read_settings(folder).frontier if (folder / SETTINGS_FILE).is_file() else FrontierSettings()
-    if not settings.frontier and not (folder / FRONTIER_FILE).is_file():
-        raise GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or begin one with gossamer crawl.")
-    return settings
-
-
-def _check_database(settings: FrontierSettings) -> None:
-    """Refuse a database that does not hold the crawl: opening it would begin one there."""
-    from gossamer.frontier.postgres.administering import look
-
-    contents = look(settings.frontier)
-    if settings.crawl_name not in {crawl.name for crawl in contents.crawls}:
-        raise GossamerError(
-            f"There is no crawl called {settings.crawl_name} in {contents.place}: name its database in "
-            f"{ADDRESS_VARIABLE}, as in postgresql://user@host/database."
-        )
+    return own, own.within(settings)
 
 
 def hide_password(environment: MutableMapping[str, str]) -> None:
@@ -96,7 +189,7 @@ def hide_password(environment: MutableMapping[str, str]) -> None:
             environment[PASSWORD_VARIABLE] = password
 
 
-def _home(folder: Path) -> str:
+def home_of(folder: Path) -> str:
     """Return a name for this folder that no other has, nor a copy of it: its lock vouches only for its own workers."""
     file = folder / HOME_FILE
     try:

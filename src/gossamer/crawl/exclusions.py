@@ -77,7 +77,7 @@ def readmit(frontier: Frontier, entries: Sequence[str], settings: ScopeSettings)
         if _names(in_file, entry):
             raise GossamerError(f"{entry} stands in the crawl's exclusion file: take it out there and start again.")
         if entry not in listed:
-            raise GossamerError(f"{entry} is not on the list of exclusions: gossamer exclude --list shows it.")
+            raise GossamerError(f"{entry} is not on the list of exclusions: --list prints that list.")
     frontier.readmit(entries)
     return admit_barred(frontier, judge_of(frontier, settings))
 

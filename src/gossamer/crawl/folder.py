@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gossamer.commands import to_type
 from gossamer.config import as_toml, gather
 from gossamer.crawl.log import LOG_FILE
 from gossamer.crawl.settings import SECTIONS, Settings
@@ -39,8 +41,17 @@ def make_folder(folder: Path) -> None:
         if strangers and not holds_crawl(folder):
             raise GossamerError(f"{folder} holds files but no crawl: name a new or an empty folder with --data-dir.")
         (folder / LOG_FILE).parent.mkdir(exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise GossamerError(f"{_existing(Path(error.filename))} is a file: name a folder with --data-dir.") from None
     except OSError as error:
-        raise GossamerError(f"{folder} cannot be the crawl's folder: {error.strerror}.") from None
+        raise GossamerError(
+            f"{folder} cannot be the crawl's folder ({error.strerror}): name another with --data-dir."
+        ) from None
+
+
+def _existing(path: Path) -> Path:
+    """Return a path, or the nearest above it, that is there."""
+    return next(each for each in (path, *path.parents) if os.path.lexists(each))
 
 
 def gather_settings(
@@ -77,4 +88,8 @@ def _note_delay(folder: Path, delay_s: float) -> None:
 
 def read_settings(folder: Path) -> Settings:
     """Read the settings that the crawl runs with, and nothing else: all its processes have the same."""
+    if not (folder / SETTINGS_FILE).exists():
+        raise GossamerError(
+            f"There is no {SETTINGS_FILE} in {folder}: `{to_type('crawl', folders=folder)}` writes it when it starts."
+        )
     return Settings(**gather(SECTIONS, file=folder / SETTINGS_FILE, environment={}, flags={}))

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from gossamer.crawl.announce import count
 from gossamer.crawl.rules import Judged, judge_of, rules_of, write_judged
 from gossamer.records import Barred, Batch, Reason, Visit
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def rejudge(
     if less and (left_out := bar_queued(frontier, judge_of(frontier, settings.scope, sites_too=False))):
         say(f"The rules admit less than before: {count(left_out, 'queued URL')} left out.")
     if more and (back := admit_barred(frontier, judge_of(frontier, settings.scope))):
-        say(f"The rules admit more than before: {count(back, 'URL')} that had been left out are queued again.")
+        say(f"The rules admit more than before: {count(back, 'URL')} queued again that had been left out.")
     if before.rules is None or now.admit_more_than(before.rules):
         _reread(frontier, folder, settings, progress, say=say, hooks=hooks)
     return write_judged(folder, Judged(rules=now))

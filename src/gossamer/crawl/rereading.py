@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
+from gossamer.commands import to_type
 from gossamer.crawl.compose import own_exclusions
 from gossamer.inspect.stored import head_of
 from gossamer.page_process.process import PageProcess
@@ -30,6 +31,7 @@ from gossamer.store.cdxj import read_line
 from gossamer.store.reading import find_pages, find_record, find_response, sources
 from gossamer.store.schemas import LINKS, PAGES
 from gossamer.urls import identify, normalise
+from gossamer.wording import count
 from gossamer.worker import Hooks
 
 if TYPE_CHECKING:
@@ -104,6 +106,7 @@ class Rereading:
         self._contents: dict[str, tuple[str, int]] = {}  # by digest: where a payload is archived
         self._found: list[Link] = []
         self._tally = _Tally()
+        self._verify = to_type("verify", folders=folder)
 
     async def run(self, done: Collection[str], *, note: Callable[[str], None], say: Callable[[str], None]) -> None:
         """Read every file that is not done yet; `note` hears of each that is, when its links are in the frontier."""
@@ -120,7 +123,7 @@ class Rereading:
                     try:
                         await self._read_pages(file, process, say)
                     except pa.ArrowException as error:
-                        log.warning("%s cannot be read again (%s); gossamer verify tells more.", file.path, error)
+                        log.warning("%s cannot be read again (%s); `%s` tells more.", file.path, error, self._verify)
                     self._add()
                     if self._tally.unarchived == unarchived:  # else it is done only when the table `links` is read
                         note(file.path.name)
@@ -132,10 +135,10 @@ class Rereading:
         if self._tally.unarchived:
             self._read_links_table(say)
         self._add()
-        damaged = f" {self._tally.damaged:,} could not be read: see gossamer verify." if self._tally.damaged else ""
+        damaged = f" {self._tally.damaged:,} could not be read: see `{self._verify}`." if self._tally.damaged else ""
         say(
-            f"{self._tally.pages:,} stored pages read again: {self._tally.new:,} URLs that had been refused are queued."
-            + damaged
+            f"{count(self._tally.pages, 'stored page')} read again: {count(self._tally.new, 'URL')} queued that had "
+            f"been refused.{damaged}"
         )
 
     # ------------------------------------------------------------------ pages
@@ -151,7 +154,7 @@ class Rereading:
                 if time.monotonic() - self._tally.said_s > SAY_EVERY_S:
                     self._tally.said_s = time.monotonic()
                     rate = self._tally.pages / (time.monotonic() - self._tally.began_s)
-                    say(f"{self._tally.pages:,} stored pages read again so far, {rate:,.0f} a second")
+                    say(f"{count(self._tally.pages, 'stored page')} read again so far, {rate:,.0f} a second")
 
     def _worth_reading(self, batch: pa.RecordBatch) -> Iterator[_Stored]:
         """Yield the archived pages of a batch whose links count now; note where payloads lie."""
@@ -229,8 +232,8 @@ class Rereading:
     def _read_links_table(self, say: Callable[[str], None]) -> None:
         if not sources(self._folder, LINKS):
             say(
-                f"{self._tally.unarchived:,} pages are stored without archives and without --links, so nobody knows "
-                "where they lead: only new pages bring back what was refused."
+                f"{count(self._tally.unarchived, 'page')} stored without an archive and without --links: the links of "
+                "such pages are unknown, so only new pages bring back what was refused."
             )
             return
         from gossamer.inspect.database import open_tables  # hardly anybody needs what that takes to load

@@ -11,8 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gossamer.errors import GossamerError
-from gossamer.records import Link
+from gossamer.records import Kind, Link
 from gossamer.seeds import STANDARD_INPUT, BadLine, Seed, digest_seed_file, find_seed_file, read_seeds
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +33,10 @@ class Seeds:
         self.named: list[Seed] = []
         self.files: list[str | Path] = []  # or `-`
         for source in sources:
-            if find_seed_file(source) is not None or source == STANDARD_INPUT:
+            path = find_seed_file(source)
+            if path is not None or source == STANDARD_INPUT:
+                if path is not None and path.is_file():
+                    next(read_seeds([path]), None)  # refuses what is not text before anything is made
                 self.files.append(source)
                 continue
             for seed in read_seeds([source]):
@@ -46,28 +50,38 @@ class Seeds:
 
 def load_all(
     frontier: Frontier, seeds: Seeds, *, show: Callable[[Seeding, int], None], warn: Callable[[str], None]
-) -> None:
-    """Bring all seeds into the frontier; a file that was loaded before, to its end, is skipped."""
-    frontier.add([Link(*seed.url, 0, seeded=True) for seed in seeds.named])
-    for source in seeds.files:
-        _load_file(frontier, source, show, _Complaints(warn))
+) -> list[str | Path]:
+    """Bring all seeds into the frontier and return the files that are empty.
+
+    A file that was loaded before, to its end, is skipped.
+    """
+    frontier.add([_link(seed) for seed in seeds.named])
+    return [source for source in seeds.files if _load_file(frontier, source, show, _Complaints(warn)) == Seeding()]
+
+
+def _link(seed: Seed) -> Link:
+    return Link(*seed.url, 0, seeded=True, kind=Kind.BARE if seed.bare else Kind.PAGE)
 
 
 def _load_file(
     frontier: Frontier, source: str | Path, show: Callable[[Seeding, int], None], complaints: _Complaints
-) -> None:
+) -> Seeding | None:
+    """Bring the seeds of a file in; return what was in it, or None if it was loaded before."""
     path = find_seed_file(source)
     digest = None if path is None else digest_seed_file(path)
     if path is None or digest is None:  # standard input, or a pipe: it can be read but once
         total_lines = 0
     elif frontier.seeds_loaded(digest):
-        return
+        return None
     else:
         total_lines = _count_lines(path)
-    load_seeds(frontier, read_seeds([source]), report=lambda done: show(done, total_lines), complain=complaints.add)
+    done = load_seeds(
+        frontier, read_seeds([source]), report=lambda done: show(done, total_lines), complain=complaints.add
+    )
     complaints.close()
-    if digest is not None:
+    if digest is not None and done.lines:
         frontier.mark_seeds_loaded(digest)
+    return done
 
 
 class _Complaints:
@@ -85,7 +99,7 @@ class _Complaints:
 
     def close(self) -> None:
         if self._count > MAX_COMPLAINTS:
-            self._warn(f"... and {self._count - MAX_COMPLAINTS:,} more lines that are no seeds")
+            self._warn(f"... and {count(self._count - MAX_COMPLAINTS, 'more line')}: no seeds")
 
 
 def _count_lines(path: Path) -> int:
@@ -120,7 +134,7 @@ def load_seeds(
             for line in chunk:
                 if isinstance(line, BadLine):
                     complain(line)
-            yield [Link(*seed.url, 0, seeded=True) for seed in seeds]
+            yield [_link(seed) for seed in seeds]
 
     done = Seeding()
     with _rare_garbage_collection():

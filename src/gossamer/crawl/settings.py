@@ -34,7 +34,7 @@ class CrawlSettings:
     agent_name: str = field(default=DEFAULT_AGENT, metadata={"help": "the name you crawl under, also in robots.txt"})
     info_url: str = field(default="", metadata={"help": "a page about your crawl, shown to site owners"})
     workers: int | None = field(
-        default=None, metadata={"help": "worker processes; one per core if not given", "minimum": 1}
+        default=None, metadata={"help": "worker processes; one per core if not given", "minimum": 1, "maximum": 10_000}
     )
     max_pages: int | None = field(
         default=None, metadata={"help": "stop after so many pages, over all starts", "minimum": 1}

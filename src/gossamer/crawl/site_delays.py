@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.config import parse_duration
-from gossamer.errors import GossamerError
+from gossamer.errors import GossamerError, unreadable
 from gossamer.urls import host_of, name_of_host, normalise, site_of_name
+from gossamer.wording import delay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +29,7 @@ def read_site_delays(settings: PaceSettings) -> dict[str, float]:
             raise GossamerError(f"{place}: the delay must be {expected}, not {value!r}.") from None
         if delay_s < settings.delay_s:
             raise GossamerError(
-                f"{place} is less than the delay of all sites, {settings.delay_s:g} s: a site can only be given more."
+                f"{place} is less than the delay of all sites, {delay(settings.delay_s)}: a site can only get more."
             )
         delays_s[site] = max(delay_s, delays_s.get(site, 0.0))
     return delays_s
@@ -44,7 +45,9 @@ def _lines(settings: PaceSettings) -> Iterator[tuple[str, str]]:
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise GossamerError(f"Cannot read the file of site delays {file}: {error}.") from None
+        raise unreadable(
+            file, error, "write one SITE=DURATION per line there, or name another --site-delays-file"
+        ) from None
     for number, line in enumerate(lines, start=1):
         if text := line.partition("#")[0].strip():
             yield f"{file}, line {number}: {text!r}", text

@@ -8,15 +8,17 @@ import os
 import signal
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from gossamer.crawl.announce import announce, count, warnings
+from gossamer.crawl.announce import announce, warnings
 from gossamer.crawl.compose import read_exclusions
-from gossamer.crawl.engines import open_frontier
+from gossamer.crawl.engines import open_for_start
 from gossamer.crawl.exclusions import apply_exclusions
-from gossamer.crawl.folder import holds_crawl, make_folder, write_settings
+from gossamer.crawl.folder import SETTINGS_FILE, holds_crawl, make_folder, write_settings
 from gossamer.crawl.log import LOG_FILE, has_terminal, open_log, reopen_log, rotate_log
+from gossamer.crawl.own_frontier import Own, find_own, note_own
 from gossamer.crawl.rejudging import rejudge
 from gossamer.crawl.rules import read_judged
 from gossamer.crawl.seeding import Seeds, load_all
@@ -26,9 +28,11 @@ from gossamer.errors import GossamerError
 from gossamer.fetch.authorities import authorities_file
 from gossamer.frontier import FrontierError
 from gossamer.parse.text import check_choice
+from gossamer.seeds import STANDARD_INPUT
 from gossamer.store.repair import repair
 from gossamer.supervisor import End, Ended, Progress, Supervisor
 from gossamer.supervisor.lock import hold_folder, note_holder
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.seeding import Seeding
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
-    from gossamer.records import Stats
+    from gossamer.records import Stats, Waiting
     from gossamer.worker import Hooks
 
 log = logging.getLogger(__name__)
@@ -52,6 +56,9 @@ class Audience(Protocol):
 
     def warn(self, line: str) -> None:
         """Hear what may be wrong."""
+
+    def show_wait(self, waiting: Waiting | None) -> None:
+        """See that the start waits for other machines; called every second, and with None when it goes on."""
 
     def show_seeding(self, done: Seeding, total_lines: int) -> None:
         """See how far the loading of a seed file has come."""
@@ -67,7 +74,11 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audie
         workers = settings.crawl.workers or count_cores()
         for line in announce(settings, opened.stats, workers=workers, folder=folder):
             audience.say(line)
-        return asyncio.run(_supervise(opened, folder, settings, workers, audience))
+        ended = asyncio.run(_supervise(opened, folder, settings, workers, audience))
+        if ended.end.is_finish:  # a stop must not wait for a database that hangs
+            with suppress(FrontierError):
+                ended = replace(ended, seeds=tuple(opened.frontier.seed_outcomes()))
+        return ended
 
 
 class OpenCrawl(NamedTuple):
@@ -89,13 +100,13 @@ def open_crawl(
     hooks: Hooks | None = None,
 ) -> Iterator[OpenCrawl]:
     """Take a folder, put it in order and bring the seeds in; inside, workers may begin."""
-    if not settings.crawl.email:
-        raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
     seeds = Seeds(sources)
     if not seeds and not holds_crawl(folder) and not settings.frontier.frontier:  # which may hold one
         raise GossamerError(
             f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
         )
+    if not settings.crawl.email:
+        raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
     exclusions = read_exclusions(settings.scope.exclude_file)
     read_site_delays(settings.pace)  # what is wrong with them is said before anything begins
     check_choice(settings.page.text)
@@ -106,17 +117,18 @@ def open_crawl(
     with (
         hold_folder(folder) as lock,
         log_to,
-        open_frontier(folder, settings.frontier) as frontier,
+        open_for_start(folder, settings.frontier) as frontier,
     ):
         for line in warnings(settings):
             audience.warn(line)
         try:
             _put_in_order(folder, audience)
             before = read_judged(folder, frontier)
-            _resume(frontier, settings)
-            write_settings(folder, settings)
+            _resume(frontier, settings, audience)
+            if not (folder / SETTINGS_FILE).exists():
+                _write_down(folder, settings, frontier)  # one that is cut off from here on needs no settings to go on
             apply_exclusions(frontier, folder, exclusions)
-            load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
+            empty = load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
             rejudge(frontier, folder, settings, before, say=audience.say, hooks=hooks)
             stats = frontier.stats()
         except (OSError, FrontierError) as error:
@@ -125,18 +137,48 @@ def open_crawl(
                 what, advice = "The frontier", "see that its database is there, and start again"
             raise GossamerError(f"{what} cannot be written to ({error}): {advice}.") from error
         if not stats.known:
-            raise GossamerError("None of the seeds can be crawled: correct them, one domain or URL per line.")
+            raise GossamerError(_no_seeds(folder, seeds, empty))
+        for source in empty:
+            audience.warn(_empty(source))
+        _write_down(folder, settings, frontier)  # last: a start that fails leaves the settings as they were
         yield OpenCrawl(frontier, lock, stats)
 
 
-def _resume(frontier: Frontier, settings: Settings) -> None:
+def _no_seeds(folder: Path, seeds: Seeds, empty: Sequence[str | Path]) -> str:
+    """Say why a crawl has nothing to begin with."""
+    if not seeds:
+        return f"The crawl in {folder} holds no URL yet: name domains, URLs or a file of them."
+    if empty and len(empty) == len(seeds.files):
+        return _empty(empty[0])
+    return "None of the seeds can be crawled: correct them, one domain or URL per line."
+
+
+def _empty(source: str | Path) -> str:
+    name = "Standard input" if source == STANDARD_INPUT else f"Seed file {source}"
+    return f"{name} holds no seeds: write one domain or URL per line."
+
+
+def _resume(frontier: Frontier, settings: Settings, audience: Audience) -> None:
     frontier.resume(
         delay_s=settings.pace.delay_s,
         page_limit=settings.crawl.max_pages,
         site_limit=settings.scope.max_pages_per_site,
         scope=settings.scope.scope,
         terms=shared_terms(settings),
+        show_wait=audience.show_wait,
     )
+    audience.show_wait(None)
+
+
+def _write_down(folder: Path, settings: Settings, frontier: Frontier) -> None:
+    """Keep what the crawl runs with: its settings, and which frontier is its own."""
+    own = find_own(folder)
+    where = settings.frontier
+    note_own(folder, Own(
+        frontier=where.frontier, crawl_name=where.crawl_name, identity=frontier.identity,
+        moved_from=own.moved_from if own else (),
+    ))  # fmt: skip
+    write_settings(folder, settings)
 
 
 def _put_in_order(folder: Path, audience: Audience) -> None:
@@ -153,7 +195,7 @@ async def _supervise(opened: OpenCrawl, folder: Path, settings: Settings, worker
     started_at = time.time()
 
     def show(progress: Progress) -> None:
-        note_holder(opened.lock, started_at=started_at, troubles=progress.troubles)
+        note_holder(opened.lock, started_at=started_at, troubles=progress.troubles, counted=progress.counted)
         audience.show(progress)
 
     attended = has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup

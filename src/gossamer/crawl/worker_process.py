@@ -93,7 +93,7 @@ def _join(folder: Path, settings: Settings, label: str, supervisor: socket.socke
     for attempt in count(1):
         try:
             with ExitStack() as stack:
-                frontier = stack.enter_context(open_frontier(folder, settings.frontier))
+                frontier = stack.enter_context(open_frontier(folder, settings.frontier, begin=False))
                 worker = frontier.join(label, shared_terms(settings))
                 stack.pop_all()
                 return frontier, worker

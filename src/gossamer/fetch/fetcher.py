@@ -36,13 +36,14 @@ class Fetcher:
     How many at once depends on the descriptors there are when it is made: raise their limit first.
     """
 
-    def __init__(self, settings: FetchSettings, *, user_agent: str, email: str = "") -> None:
+    def __init__(self, settings: FetchSettings, *, user_agent: str, email: str = "", archives: bool = True) -> None:
+        """`archives` says whether answers are archived: then they come only in encodings that can be replayed."""
         self._settings = settings
         networks = tuple(map(parse_network, settings.allow_network))
         # Remembered by address alone: hashing networks costs more than all else about them.
         self._judge = lru_cache(maxsize=1 << 10)(lambda address: judge_address(address, networks))
         self._is_own = lru_cache(maxsize=1 << 10)(lambda address: is_in_any(address, networks))
-        self._headers = request_headers(settings, user_agent=user_agent, email=email)
+        self._headers = request_headers(settings, user_agent=user_agent, email=email, archives=archives)
         self._resolver = Resolver(nameserver=settings.nameserver, timeout_s=settings.dns_timeout_s)
         self._slots = AddressSlots(settings.per_address)
         self._gate = Gate(
@@ -77,10 +78,16 @@ class Fetcher:
             self._idle.pop().close()
 
     async def fetch(
-        self, url: str, *, kind: RequestKind = RequestKind.PAGE, before_send: Callable[[], bool] | None = None
+        self,
+        url: str,
+        *,
+        kind: RequestKind = RequestKind.PAGE,
+        for_links: bool = False,
+        before_send: Callable[[], bool] | None = None,
     ) -> Fetched | Failed:
         """Make one request for a normalised URL.
 
+        With `for_links`, an HTML page is taken even if its type is not accepted.
         `before_send` is asked before a connection is opened, and when it stands, before anything is sent over it; if it
         says no, nothing is. It must neither wait nor raise. What fails without an address has met nobody.
         """
@@ -95,7 +102,7 @@ class Fetcher:
                 started_at=started_at,
                 duration_s=time.perf_counter() - begun,
             )
-        request = Request(url, host, found, kind, before_send)
+        request = Request(url, host, found, kind, for_links, before_send)
         if self._is_own(found):  # the operator knows what their own machines bear
             return await self._transfer(request)
         await self._slots.enter(found)
@@ -138,7 +145,7 @@ class Fetcher:
         return Unresolved(reason=Reason.ADDRESS_REFUSED, detail=f"{address}: {verdict.reason.value}")
 
 
-def request_headers(settings: FetchSettings, *, user_agent: str, email: str) -> tuple[str, ...]:
+def request_headers(settings: FetchSettings, *, user_agent: str, email: str, archives: bool) -> tuple[str, ...]:
     """Return what we send about ourselves and what we want, in this order, behind Host."""
     accept = dict.fromkeys((*settings.accept_types, "*/*;q=0.1"))
     if "*/*" in accept:
@@ -146,7 +153,8 @@ def request_headers(settings: FetchSettings, *, user_agent: str, email: str) -> 
     headers = (
         f"User-Agent: {user_agent}",
         f"Accept: {','.join(accept)}",
-        "Accept-Encoding: gzip, deflate, br, zstd",
+        # pywb cannot replay zstd.
+        "Accept-Encoding: gzip, deflate, br" + ("" if archives else ", zstd"),
         *([f"From: {email}"] if email else []),
         "Connection: close",
     )

@@ -1,7 +1,8 @@
 """From names to addresses: asked of a name server without blocking, remembered for as long as it says.
 
-IPv4 is preferred: AAAA is asked for only if there is no A record, which halves the questions. Names come from DNS
-alone; `/etc/hosts` and search domains are not looked at. Which of the addresses may be contacted is not decided here.
+IPv4 is preferred: AAAA is asked for only if there is no A record, which halves the questions. `localhost` and the
+system's hosts file come before DNS, unless the operator names a name server; search domains are never used. Which of
+the addresses may be contacted is not decided here.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from pycares import AAAARecordData, ARecordData
 from pycares import errno as ares
 
 from gossamer.fetch.failures import reason_of_ares
+from gossamer.fetch.hosts_file import HOSTS_FILE, HostsFile
 from gossamer.records import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pycares import DNSResult
 
@@ -87,9 +90,15 @@ class Resolver:
     """Looks names up; whoever asks for the same name at the same time shares one lookup."""
 
     def __init__(
-        self, *, nameserver: str | None, timeout_s: float, clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        nameserver: str | None,
+        timeout_s: float,
+        hosts_file: Path = HOSTS_FILE,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._nameservers = None if nameserver is None else [nameserver]
+        self._hosts = HostsFile(hosts_file) if nameserver is None else None
         self._timeout_s = timeout_s
         self._clock = clock
         self._cache = AnswerCache(MAX_NAMES)
@@ -113,6 +122,8 @@ class Resolver:
         answer = self._cache.get(name, self._clock())
         if answer is not None:
             return answer
+        if self._hosts is not None and (addresses := self._hosts.find(name)):
+            return Resolved(addresses=addresses[:_MAX_ADDRESSES])
         lookup = self._lookups.get(name)
         if lookup is None:
             lookup = self._lookups[name] = asyncio.create_task(self._look_up(name))

@@ -23,7 +23,10 @@ class FetchSettings:
     """How requests are made: to whom, how many at once, for how long, and how much is taken in."""
 
     nameserver: str | None = field(
-        default=None, metadata=_setting("name server to ask, as address or address:port; else the system's")
+        default=None,
+        metadata=_setting(
+            "name server to ask, as address or address:port; else the system's hosts file and name server"
+        ),
     )
     dns_timeout_s: float = field(
         default=3.0, metadata=_setting("wait for the name server; the second try waits longer", minimum=0.01)
@@ -61,7 +64,9 @@ class FetchSettings:
     )
     accept_types: tuple[str, ...] = field(
         default=("text/html", "application/xhtml+xml", "text/plain"),
-        metadata=_setting("content types of pages to take; text/* and */* work too"),
+        metadata=_setting(
+            "content types of pages to store; text/* and */* work too; HTML is always read for its links"
+        ),
     )
     ca_file: Path | None = field(
         default=None, metadata=_setting("PEM file of authorities to trust in addition to the system's")

@@ -15,6 +15,7 @@ import pycurl
 
 from gossamer.fetch.failures import Ending, Stop, judge_ending
 from gossamer.records import Failed, Fetched, Reason, RequestKind
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,7 @@ _REFUSE: Final[int] = pycurl.SOCKET_BAD
 _SEND: Final[int] = pycurl.PREREQFUNC_OK
 _DO_NOT_SEND: Final[int] = pycurl.PREREQFUNC_ABORT
 _TIMER_S = 0.005  # libcurl counts in milliseconds
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _BLANK_LINES: Final = (b"\r\n", b"\n")
 
 
@@ -54,6 +56,7 @@ class Request(NamedTuple):
     host: str  # of the URL, with scheme and port
     address: str  # of that host; no other will be contacted
     kind: RequestKind
+    for_links: bool  # HTML is worth reading even if it is not accepted
     before_send: Callable[[], bool] | None
 
 
@@ -81,6 +84,7 @@ class Transfer:
         self._status = 0  # of the final answer, once its head is complete
         self._chunks: list[bytes] = []
         self._max_body_bytes = 0
+        self._links_only = False
         self._stop: Stop | None = None
         self._detail = ""  # what libcurl cannot know of the failure
         self.body_bytes = 0
@@ -110,7 +114,7 @@ class Transfer:
                 reason=verdict,
                 detail=self._detail
                 or message
-                or f"ended with status {self._status} after a head of {self._head_bytes} bytes",
+                or f"ended with status {self._status} after a head of {count(self._head_bytes, 'byte')}",
                 address=address,
                 started_at=started_at,
                 duration_s=duration_s,
@@ -123,6 +127,7 @@ class Transfer:
             body=b"".join(self._chunks),
             truncated=verdict,
             type_refused=self._stop is Stop.TYPE,
+            links_only=self._links_only,
             address=address,
             request_head=f"GET {target} HTTP/1.1\r\nHost: {authority}\r\n{self._head_rest}".encode("ascii"),
             started_at=started_at,
@@ -185,14 +190,17 @@ class Transfer:
         self._status = status
         if not 200 <= status < 300:
             self._max_body_bytes = ERROR_BODY_BYTES
-        elif self._request.kind is RequestKind.ROBOTS:
+        elif self._request.kind.is_robots:
             self._max_body_bytes = ROBOTS_BYTES
         elif self._request.kind is RequestKind.SITEMAP:
             self._max_body_bytes = SITEMAP_BYTES
         else:
             self._max_body_bytes = self._conduct.settings.max_body_bytes
-            if not is_accepted(content_type(self._lines), self._accepted):
-                return self._halt(Stop.TYPE)
+            type_ = content_type(self._lines)
+            if not is_accepted(type_, self._accepted):
+                if not (self._request.for_links and type_ in _HTML):
+                    return self._halt(Stop.TYPE)
+                self._links_only = True
         return None
 
     def _take_body(self, chunk: bytes) -> int | None:

@@ -15,7 +15,7 @@ from gossamer.errors import GossamerError
 from gossamer.records import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from gossamer.records import (
@@ -28,9 +28,11 @@ if TYPE_CHECKING:
         Link,
         Orders,
         Reason,
+        SeedOutcome,
         SiteState,
         Stats,
         UrlState,
+        Waiting,
         WorkerState,
     )
 
@@ -56,6 +58,10 @@ class Frontier(Protocol):
     def lease_s(self) -> float | None:
         """How long after its last heartbeat a worker may be declared dead by others; None: never."""
 
+    @property
+    def identity(self) -> str:
+        """What tells this crawl from all others, wherever its frontier is moved."""
+
     def __enter__(self) -> Self: ...
 
     def __exit__(
@@ -72,6 +78,7 @@ class Frontier(Protocol):
         site_limit: int | None = None,
         scope: Scope = Scope.WEB,
         terms: Mapping[str, str] = NO_TERMS,
+        show_wait: Callable[[Waiting], None] | None = None,
     ) -> None:
         """Begin or go on with the crawl under these terms. Only while no worker of an earlier start *here* can live.
 
@@ -80,7 +87,8 @@ class Frontier(Protocol):
 
         On an engine that many machines share, "here" is what the caller can vouch for, such as the crawl folder that it
         has locked; all machines call this, in any order. Workers of other machines are left alone if one of them shows
-        life, which may take as long as a heartbeat; those that are silent for their whole lease are ended.
+        life, which may take as long as a heartbeat; those that are silent for their whole lease are ended. Meanwhile
+        `show_wait` is called about once a second, and a database that restarts does not end the wait.
         `terms` are the settings that all machines have to share: while workers live elsewhere that go by others, this
         raises GossamerError, which names the first that differs, and changes nothing.
 
@@ -210,6 +218,12 @@ class Frontier(Protocol):
 
     def stats(self) -> Stats:
         """Return the frontier's figures, without scanning anything that grows with the crawl."""
+
+    def seed_outcomes(self) -> list[SeedOutcome]:
+        """Return how many seeds ended how: those that gave a page, and those that were given up, by reason.
+
+        What a seed redirected to counts in its place. Seeds that are queued or barred are not among them.
+        """
 
     def drained(self) -> bool:
         """Tell whether, in one snapshot, no URL is left to settle: nothing queued, deferred or in hand.

@@ -1,4 +1,4 @@
-"""When a frontier's schema may be changed: only while nobody works with the older one."""
+"""When a frontier's schema may be changed: never by a reader, else only while no worker uses the older one."""
 
 from __future__ import annotations
 
@@ -28,5 +28,16 @@ def refuse_older_workers(place: str, beats: Callable[[], Mapping[int, int]], sil
         if any(before.get(worker) != count for worker, count in beats().items()):
             raise GossamerError(
                 f"The frontier in {place} has to be upgraded, and workers of an older Gossamer are at work in it: stop "
-                "that crawl on all machines (gossamer stop), then start again."
+                "that crawl on all machines, then start again."
             )
+
+
+def refuse_other_schema(place: str, version: int, newest: int) -> None:
+    """Raise GossamerError unless a frontier's schema is the one that this version reads: a reader upgrades nothing."""
+    if version > newest:
+        raise GossamerError(f"The frontier in {place} was written by a newer Gossamer: upgrade this one to read it.")
+    if version < newest:
+        raise GossamerError(
+            f"The frontier in {place} was written by an older Gossamer: resume its crawl once with this version, "
+            "which upgrades it, or read it with the older version."
+        )

@@ -18,6 +18,8 @@ from gossamer.frontier.settings import FrontierSettings
 from gossamer.inspect.database import open_tables
 from gossamer.inspect.delays import read_all_delays
 from gossamer.inspect.views import quoted
+from gossamer.politeness.answers import NOTHING_UNDER_HTTPS
+from gossamer.politeness.elsewhere import KEEP_S, MAX_ANSWER_BYTES, MAX_ANSWERS
 from gossamer.politeness.hosts import MAX_CACHE_S
 from gossamer.politeness.pace import PaceSettings
 from gossamer.store.reading import listed, sources
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
 SLACK_S: Final = 0.005  # between two clocks
 ROBOTS_SLACK_S: Final = 60.0
 NEVER_US: Final = 1 << 62
+SUPPOSED_ANSWER_BYTES: Final = 4_000  # that an answer takes beside its body, in the memory of a worker
+COLUMNS: Final = (
+    "site, url, kind, status, reason, began_us, over_before_us, last_robots_us, gap_s, needed_s, continues, what"
+)
 REPORTED_S: Final = 120.0  # by then a worker has reported what it heard, or begins nothing more
 
 
@@ -53,7 +59,7 @@ class SiteConduct:
     site: str
     requests: int
     pages: int  # requests for pages, and for sitemaps
-    robots: int  # requests for robots.txt
+    robots: int  # requests for robots.txt, also those to which other sites' redirect
     turns: int
     min_gap_s: float | None  # between two turns; None: it had one
     settled_gap_s: float | None  # the same since its robots.txt was last asked for: a Crawl-delay was known by then
@@ -132,9 +138,15 @@ def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_As
         slack_s=SLACK_S,
         step_s=settings.get("step_gap", PaceSettings().step_gap_s),
         robots_us=int((MAX_CACHE_S + ROBOTS_SLACK_S) * 1e6),
+        day_us=int((KEEP_S - ROBOTS_SLACK_S) * 1e6),
+        answer_bytes=SUPPOSED_ANSWER_BYTES,
+        max_answers=MAX_ANSWERS,
+        max_bytes=MAX_ANSWER_BYTES,
+        columns=COLUMNS,
         reported_us=int(REPORTED_S * 1e6),
         # With a database that others share, another machine may have asked for it, or have taken the site over.
         alone="false" if is_shared else "true",
+        nothing_under_https=", ".join(sorted(map(quoted, NOTHING_UNDER_HTTPS))),
         asleep_us=int(settings.get("lease", FrontierSettings().lease_s) / 2 * 1e6) if is_shared else NEVER_US,
     )
     with open_tables(listed(folders), "requests pages") as tables:
@@ -171,8 +183,8 @@ select site, url, began_us / 1e6 as began_at, what, gap_s, needed_s
 from judged where {where} and what <> '' order by began_us limit {at_most}
 """
 _SITES: Final = """
-select site, count(*) as requests, count(*) filter (kind <> 'robots') as pages,
-    count(*) filter (kind = 'robots') as robots, count(*) filter (not continues) as turns,
+select site, count(*) as requests, count(*) filter (kind not in ('robots', 'robots_elsewhere')) as pages,
+    count(*) filter (kind in ('robots', 'robots_elsewhere')) as robots, count(*) filter (not continues) as turns,
     min(gap_s) filter (not continues) as min_gap_s,
     min(gap_s) filter (not continues and over_before_us > last_robots_us) as settled_gap_s,
     min(began_us) / 1e6 as first_at, max(began_us) / 1e6 as last_at,
@@ -185,11 +197,17 @@ _SENTENCES: Final = {
     "unasked": "was asked for though the robots.txt of its host had not been asked for within a day",
     "early": "began a turn {gap_s:.3f} s after the one before had ended, instead of {needed_s:g} s",
     "step": "came {gap_s:.3f} s after the request before it in the same turn",
+    "elsewhere": "was asked for, as another site's robots.txt redirects there, {gap_s:.3f} s after such a request to "
+    "its site, instead of {needed_s:g} s",
+    "elsewhere_again": "was asked for twice within a day, as another site's robots.txt redirects there",
 }
 
 # A turn begins after a page that led nowhere else: robots.txt that could be had and redirects come before the page that
-# they are for. A page that was answered well and is not stored may have been a redirect in disguise. A worker that was
-# stopped for longer than its lease notices an answer when it goes on: all that is known is when it had asked.
+# they are for. So does a failure under https before http is tried, for a seed whose scheme was a guess. A page that was
+# answered well and is not stored may have been a redirect in disguise. A worker that was stopped for longer than its
+# lease notices an answer when it goes on: all that is known is when it had asked.
+# What robots.txt files of other sites redirect to is asked for outside of turns: by each worker once per delay of a
+# site, and once a day for each URL, unless that failed or the worker has had so many answers since that it forgot it.
 _JUDGED: Final = """
 with named as (
     select *, regexp_extract(url, '^[a-z]+://[^/]+') as host, epoch_us(started_at) as began_us,
@@ -201,11 +219,12 @@ noticed as (
         case when lead(worker) over turn <> worker and over_us - began_us > {asleep_us} then began_us else over_us end
         as over_us
     )
-    from named window turn as (partition by site order by began_us, over_us)
+    from named where kind <> 'robots_elsewhere' window turn as (partition by site order by began_us, over_us)
 ),
 asked as (
     select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
         lag(reason) over turn as reason_before, lag(url_hash) over turn as hash_before,
+        lag(host) over turn as host_before,
         lag(began_us) over turn as began_before_us, lag(worker) over turn as worker_before,
         lag(wait_s) over turn as wait_before_s, lag(lived_us) over turn as lived_before_us,
         max(over_us) over (turn rows between unbounded preceding and 1 preceding) as over_before_us,
@@ -223,6 +242,8 @@ timed as (
         ) as needed_s,
         coalesce(
             case
+                when reason_before in ({nothing_under_https}) and host_before like 'https://%' and host like 'http://%'
+                    then regexp_replace(host_before, '^https(.*?)(:80)?$', 'http\\1') = host
                 when kind_before = 'robots' then reason_before = '' and status_before <> 429 and status_before < 500
                 when status_before between 300 and 399 then true
                 when kind_before = 'sitemap' then false
@@ -231,7 +252,7 @@ timed as (
         ) as continues
     from asked
 ),
-judged as (
+in_turns as (
     select *,
         case
             when hash_before = url_hash and began_before_us = began_us and worker_before = worker then 'repeated'
@@ -244,5 +265,33 @@ judged as (
             else ''
         end as what
     from timed
+),
+elsewhere as (
+    select *, true as continues, null::bigint as last_robots_us, lag(wait_s) over visits as wait_before_s,
+        max(over_us) over (visits rows between unbounded preceding and 1 preceding) as over_before_us,
+        lag(began_us) over answers as began_before_us,
+        max(case when reason = '' and status <> 429 and status < 500 then began_us end) over (
+            answers rows between unbounded preceding and 1 preceding
+        ) as answered_us,
+        count(*) over day as day_answers, sum(bytes + {answer_bytes}) over day as day_bytes
+    from named where kind = 'robots_elsewhere'
+    window visits as (partition by worker, site order by began_us, over_us),
+        answers as (partition by worker, url_hash order by began_us, over_us),
+        day as (partition by worker order by began_us range between {day_us} preceding and current row)
+),
+outside as (
+    select *, (began_us - over_before_us) / 1e6 as gap_s,
+        greatest(least({before}, {then})::double, wait_before_s) as needed_s,
+        case
+            when began_before_us = began_us then 'repeated'
+            when began_us - answered_us < {day_us} and day_answers < {max_answers} and day_bytes < {max_bytes}
+                then 'elsewhere_again'
+            when gap_s + {slack_s} < needed_s then 'elsewhere'
+            else ''
+        end as what
+    from elsewhere
+),
+judged as (
+    select {columns} from in_turns union all select {columns} from outside
 )
 """

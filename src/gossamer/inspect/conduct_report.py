@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from gossamer.inspect.conduct import SLACK_S, conduct_of_sites, judge_conduct
-from gossamer.inspect.wording import moment, plain, span
 from gossamer.politeness.hosts import rules_of
 from gossamer.records import Reason
+from gossamer.wording import count, delay, moment, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,8 +56,8 @@ def _summary(conduct: Conduct | None, violations: int) -> Iterator[str]:
         return
     gap = f"; the shortest wait between two of one site was {conduct.min_gap_s:.1f} s" if conduct.min_gap_s else ""
     yield (
-        f"{conduct.requests:,} requests in {conduct.turns:,} turns{gap}. The delay is {conduct.delay_s:g} s. "
-        f"Violations: {violations:,}."
+        f"{count(conduct.requests, 'request')} in {count(conduct.turns, 'turn')}{gap}. "
+        f"The delay is {delay(conduct.delay_s)}. Violations: {violations:,}."
     )
 
 
@@ -72,13 +72,14 @@ def _table(sites: list[SiteConduct], refused: Mapping[str, Counter[Reason]], con
             f"{refused[one.site][Reason.ROBOTS_DISALLOWED]:,} | {moment(one.first_at)} | {moment(one.last_at)} |"
         )
     if conduct and conduct.sites > len(sites):
-        yield from ("", f"{conduct.sites - len(sites):,} more sites were asked less often; `--site` reports on any.")
+        more = count(conduct.sites - len(sites), "more site")
+        yield from ("", f"Requested less often: {more}; `--site` reports on any.")
 
 
 def _one_site(frontier: Frontier, site: str, sites: list[SiteConduct], refused: Counter[Reason]) -> Iterator[str]:
     yield from ("", "## Requests", "")
     for one in sites:
-        yield f"- {one.pages:,} for pages and {one.robots:,} for robots.txt, in {one.turns:,} turns"
+        yield f"- {one.pages:,} for pages and {one.robots:,} for robots.txt, in {count(one.turns, 'turn')}"
         yield f"- from {moment(one.first_at)} to {moment(one.last_at)}"
         if one.min_gap_s is not None:
             yield f"- at least {one.min_gap_s:.1f} s between the end of one turn and the beginning of the next"
@@ -88,12 +89,12 @@ def _one_site(frontier: Frontier, site: str, sites: list[SiteConduct], refused: 
     yield from ("", "## robots.txt", "")
     state = frontier.find_site(site)
     if state and state.own_delay_s:
-        yield f"It asks for {span(state.own_delay_s)} between two pages."
+        yield f"It asks for {delay(state.own_delay_s)} between two pages."
         yield ""
     for reason in OBEYED:
-        yield f"- {refused[reason]:,} URLs were not asked for: {reason.replace('_', ' ')}"
+        yield f"- {count(refused[reason], 'URL')} not requested: {reason.replace('_', ' ')}"
     for host in frontier.find_hosts(site):
-        rules = rules_of(host).to_text() if not host.failures else f"could not be had {host.failures} times"
+        rules = rules_of(host).to_text() if not host.failures else f"could not be had {count(host.failures, 'time')}"
         yield from ("", f"What binds us at {plain(host.host)}:", "")
         yield from (f"    {plain(line)}" for line in rules.splitlines() or ["nothing"])
 
@@ -114,7 +115,7 @@ def _crawl_delay_violations(frontier: Frontier, sites: list[SiteConduct]) -> lis
         state = frontier.find_site(one.site)
         if state and one.settled_gap_s is not None and one.settled_gap_s + SLACK_S < state.own_delay_s:
             late.append(
-                f"{plain(one.site)} asks for {span(state.own_delay_s)} between two pages and once got "
+                f"{plain(one.site)} asks for {delay(state.own_delay_s)} between two pages and once got "
                 f"{one.settled_gap_s:.3f} s."
             )
     return late

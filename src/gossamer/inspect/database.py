@@ -18,6 +18,7 @@ import duckdb
 
 from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot, views
+from gossamer.inspect.interrupting import ended_by_ctrl_c
 from gossamer.inspect.mistakes import as_mistake
 from gossamer.store.schemas import PAGES, TABLES
 
@@ -50,13 +51,18 @@ select file, row from (
 class Database:
     """The tables of a snapshot, to be asked one query at a time."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, parts: Mapping[str, Sequence[Part]]) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, folders: Sequence[Path], parts: Mapping[str, Sequence[Part]]
+    ) -> None:
         self.parts = parts  # by table
         self._connection = connection
+        self._folders = folders
         self._hides = False  # whether there are superseded pages
 
     def check(self, sql: str) -> str:
         """Return a query without its semicolon; raise GossamerError unless it is one that only reads."""
+        if not _is_utf8(sql):
+            raise GossamerError("the query is not UTF-8 text: type it again, or save its file as UTF-8")
         try:
             statements = self._connection.extract_statements(sql)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
@@ -119,7 +125,8 @@ class Database:
             raise self._mistake(error) from None
 
     def _mistake(self, error: duckdb.Error) -> GossamerError:
-        return as_mistake(error, {view.name: [column.name for column in view.columns] for view in views.views()})
+        columns = {view.name: [column.name for column in view.columns] for view in views.views()}
+        return as_mistake(error, columns, self._folders)
 
 
 @contextmanager
@@ -144,11 +151,20 @@ def open_tables(
         if not any(parts.values()):
             snapshot.check_contents(folders)
         connection = stack.enter_context(duckdb.connect(config={"python_enable_replacements": "false"}))
-        database = Database(connection, parts)
+        stack.enter_context(ended_by_ctrl_c(connection))
+        database = Database(connection, folders, parts)
         _confine(connection, scratch, [part.path for found in parts.values() for part in found])
         database.make_views(names)
         connection.execute("set lock_configuration = true")
         yield database
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # bytes of another encoding, which Python hands over as lone surrogates
+        return False
+    return True
 
 
 def as_subquery(query: str) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from gossamer.commands import DEFAULT_FOLDER, to_type
 from gossamer.fetch.limits import in_flight_limit
 from gossamer.frontier.sqlite.database import NETWORK_FILE_SYSTEMS
-from gossamer.inspect.wording import size
+from gossamer.wording import count, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,6 +57,10 @@ def _finding(topic: str, found: str, grade: Grade, *, advice: str, command: str)
     return Finding(topic=topic, grade=grade, found=found, advice=advice, command=command)
 
 
+def _crawl_with(*words: object) -> str:
+    return to_type("crawl", "seeds.txt", "--email", "you@example.org", *words)
+
+
 def _poor_if(is_poor: bool) -> Grade:
     return Grade.POOR if is_poor else Grade.GOOD
 
@@ -68,7 +74,7 @@ def judge_open_files(soft: int, hard: int, *, in_flight: int) -> Finding:
     return Finding(
         topic="open files",
         grade=Grade.BAD if possible < FEW_SERVERS else Grade.POOR,
-        found=f"{found}: a worker could ask {possible:,} servers at once, not {in_flight:,}",
+        found=f"{found}: a worker could ask {count(possible, 'server')} at once, not {in_flight:,}",
         advice="allow more before the crawl starts (in a service: LimitNOFILE=65536)",
         command="ulimit -Hn 65536",
     )
@@ -78,13 +84,7 @@ def judge_disk(disk: Disk, *, min_free_bytes: int, sqlite: bool) -> Iterator[Fin
     """Judge where the files go."""
     where = f"{disk.folder}" + (f" ({disk.file_system})" if disk.file_system else "")
     if disk.sync_s is None:
-        yield Finding(
-            topic="disk",
-            grade=Grade.BAD,
-            found=f"{where} cannot be written to",
-            advice="let the user who crawls own it, or name another folder with --data-dir",
-            command=f"sudo chown $USER {disk.folder}",
-        )
+        yield _unwritable(disk, where)
         return
     is_shared = disk.file_system in NETWORK_FILE_SYSTEMS
     yield _finding(
@@ -92,12 +92,12 @@ def judge_disk(disk: Disk, *, min_free_bytes: int, sqlite: bool) -> Iterator[Fin
         f"{where}, " + ("a network file system" if is_shared else "local"),
         Grade.BAD if is_shared and sqlite else _poor_if(is_shared),
         advice="keep the crawl on a disk of this machine",
-        command="gossamer crawl … --data-dir /a/local/folder",
+        command=_crawl_with("--data-dir", "/a/local/folder"),
     )
     pages = max(0, disk.free_bytes - min_free_bytes) // PAGE_BYTES
     yield _finding(
         "disk space",
-        f"{size(disk.free_bytes)} free, enough for about {pages:,} pages",
+        f"{size(disk.free_bytes)} free, enough for about {count(pages, 'page')}",
         Grade.BAD if disk.free_bytes <= min_free_bytes else _poor_if(disk.free_bytes < LITTLE_SPACE_BYTES),
         advice=f"a crawl pauses below {size(min_free_bytes)}: make room, or use a larger disk",
         command=f"du -xsh {disk.folder}/* | sort -h",
@@ -107,8 +107,30 @@ def judge_disk(disk: Disk, *, min_free_bytes: int, sqlite: bool) -> Iterator[Fin
         f"{disk.sync_s * 1000:.1f} ms to keep 4 KB",
         _poor_if(disk.sync_s > SLOW_SYNC_S),
         advice="every batch waits for this, twice a second: an SSD serves better",
-        command="gossamer crawl … --data-dir /on/an/ssd",
+        command=_crawl_with("--data-dir", "/on/an/ssd"),
     )
+
+
+def _unwritable(disk: Disk, where: str) -> Finding:
+    """Say how to get a folder that can be written to; only one that is the crawl's own gets another owner."""
+    wanted = shlex.quote(str(disk.wanted))
+    if not disk.is_folder:
+        found, advice = f"{where} is a file", "name a folder with --data-dir"
+        command = _crawl_with("--data-dir", "/a/local/folder")
+    elif disk.holds_crawl:
+        found, advice = f"{where} cannot be written to", "let the user who crawls own it"
+        command = f'sudo chown -R "$USER" {wanted}'
+    elif disk.folder == disk.wanted:
+        found, advice = (
+            f"{where} cannot be written to",
+            "make a folder of your own in it, and name that with --data-dir",
+        )
+        command = f'sudo install -d -o "$USER" {shlex.quote(str(disk.wanted / DEFAULT_FOLDER))}'
+    else:
+        found = f"{disk.wanted} is not there, and {where} cannot be written to"
+        advice = "make the crawl's own folder, or name another with --data-dir"
+        command = f'sudo install -d -o "$USER" {wanted}'
+    return Finding(topic="disk", grade=Grade.BAD, found=found, advice=advice, command=command)
 
 
 def judge_memory(memory: Memory | None, *, workers: int) -> Finding:
@@ -121,10 +143,10 @@ def judge_memory(memory: Memory | None, *, workers: int) -> Finding:
     fitting = max(1, free // WORKER_BYTES)
     return _finding(
         "memory",
-        f"{found}; {workers} workers take up to {size(workers * WORKER_BYTES)}",
+        f"{found}; {size(workers * WORKER_BYTES)} at most for {count(workers, 'worker')}",
         _poor_if(workers > fitting),
         advice="start fewer workers",
-        command=f"gossamer crawl … --workers {fitting}",
+        command=_crawl_with("--workers", fitting),
     )
 
 
@@ -159,14 +181,14 @@ def judge_names(names: Names, nameserver: str | None) -> Finding:
             grade=Grade.BAD,
             found=f"{whom} has no address of {names.name} ({names.failure})",
             advice="see that the network is up, or name a server that answers",
-            command="gossamer crawl … --nameserver 9.9.9.9",
+            command=_crawl_with("--nameserver", "9.9.9.9"),
         )
     return _finding(
         "DNS",
         f"{whom} answered in {names.took_s * 1000:.0f} ms",
         _poor_if(names.took_s > SLOW_LOOKUP_S),
         advice="run a caching name server on this machine",
-        command="sudo apt install unbound && gossamer crawl … --nameserver 127.0.0.1",
+        command=f"sudo apt install unbound && {_crawl_with('--nameserver', '127.0.0.1')}",
     )
 
 
@@ -240,12 +262,14 @@ def judge_server(
         f"{place}, version {version // 10_000}.{version % 10_000}" + (", a standby" if standby else ""),
         Grade.BAD if standby or is_old else Grade.GOOD,
         advice="a crawl has to write: name the primary" if standby else "version 15 is the oldest that is tested",
-        command="gossamer crawl … --frontier postgresql://primary/…" if standby else "sudo apt install postgresql-15",
+        command=_crawl_with("--frontier", "postgresql://user@primary/database")
+        if standby
+        else "sudo apt install postgresql-15",
     )
     needed = workers * CONNECTIONS_PER_WORKER + CONNECTIONS_SPARE
     yield _finding(
         "connections",
-        f"{connections} of {max_connections} in use; {workers} workers here need about {needed}",
+        f"{connections} of {max_connections} in use; about {needed} needed here, for {count(workers, 'worker')}",
         Grade.GOOD if max_connections - connections >= needed else Grade.BAD,
         advice="allow more, then restart the server",
         command=f'psql -c "ALTER SYSTEM SET max_connections = {connections + 2 * needed}"',

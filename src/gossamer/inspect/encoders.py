@@ -114,7 +114,7 @@ class Warc:
         about = {
             "software": f"Gossamer/{__version__}",
             "format": "WARC File Format 1.1",
-            "description": "pages selected by gossamer export; records are as the crawl archived them",
+            "description": "pages selected for an export; records are as the crawl archived them",
         }
         return warcinfo(self._filename, time.time(), about)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, BinaryIO
 
-from gossamer.errors import GossamerError
+from gossamer.inspect.folder_errors import damaged
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
 from gossamer.store.scanning import record_at
@@ -28,11 +28,9 @@ class Exchanges:
         try:
             return self._segment(segment).exchange(offset, length)
         except FileNotFoundError:
-            raise GossamerError(f"{segment} is not there; gossamer verify tells what else is missing") from None
+            raise damaged(f"{segment} is not there", folder) from None
         except EOFError:
-            raise GossamerError(
-                f"{segment} has no whole record at {offset}; gossamer verify tells what else is damaged"
-            ) from None
+            raise damaged(f"{segment} has no whole record at {offset}", folder) from None
 
     def _segment(self, path: Path) -> _Segment:
         segment = self._segments.pop(path, None) or _Segment(path)

@@ -9,10 +9,20 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from gossamer.inspect.facts import answer_of, exclusion_of, known_as, rules_in_words, scope_of, site_facts, trap_of
+from gossamer.inspect.facts import (
+    answer_of,
+    awaits_robots,
+    exclusion_of,
+    host_in_words,
+    known_as,
+    rules_in_words,
+    scope_of,
+    site_facts,
+    trap_of,
+    way_in_words,
+)
 from gossamer.inspect.requests import RequestLog, Wanted, requests_of
-from gossamer.inspect.wording import moment, span, wait
-from gossamer.politeness.hosts import is_fresh, rules_of
+from gossamer.politeness.hosts import has_answered, is_fresh, rules_of
 from gossamer.politeness.pace import turn_wait_s
 from gossamer.politeness.robots import decide
 from gossamer.politeness.scope import Exclusions, Scope
@@ -20,6 +30,7 @@ from gossamer.politeness.sitemaps import names_any
 from gossamer.politeness.traps import strip_session
 from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Reason, RequestKind, UrlStatus
+from gossamer.wording import count, delay, moment, wait
 
 if TYPE_CHECKING:
     from gossamer.frontier import Frontier
@@ -52,6 +63,7 @@ class Cause(StrEnum):
     PAGE_LIMIT = "page limit"
     SITE_LIMIT = "pages per site"
     BLOCKED = "robots.txt cannot be had"
+    SILENT = "host does not answer"
     RETRY = "to be tried again"
     RETRY_AFTER = "Retry-After"
     SET_ASIDE = "set aside"
@@ -98,13 +110,14 @@ def explain_url(frontier: Frontier, folders: Folders, url: Url, terms: Terms) ->
     elif state.status is UrlStatus.QUEUED:
         cause, sentence = _when(frontier, folders, state, requests, site, host, excluded, robots, terms)
     else:
-        cause, sentence = _settled(state, requests, excluded, robots, site, terms)
+        cause, sentence = _settled(state, requests, excluded, robots, site, host, terms)
     facts = [
         ("known", known_as(folders, state)),
         ("excluded", excluded or "no"),
         ("scope", scope_of(site, terms)),
         ("trap", trap_of(url, terms) or "no limit refuses it"),
         ("robots", robots.text),
+        *([("host", host_in_words(host))] if host and host_in_words(host) else []),
         *site_facts(site, terms),
     ]
     return Explanation(
@@ -127,7 +140,7 @@ def explain_site(frontier: Frontier, folders: Folders, name: str, terms: Terms) 
     else:
         cause, sentence = _next_turn(frontier, site, hosts, last, terms)
     facts = [*site_facts(site, terms), ("scope", scope_of(site, terms))]
-    facts += [("host", f"{host.host}: {rules_in_words(host, terms)}") for host in hosts]
+    facts += [("host", f"{host.host}: {host_in_words(host) or rules_in_words(host, terms)}") for host in hosts]
     return Explanation(cause=cause, sentence=sentence, facts=tuple(facts), requests=last)
 
 
@@ -140,22 +153,23 @@ class _Robots:
 
     text: str
     refuses: bool = False
-    blocked: bool = False
     names: bool = False  # as a sitemap
 
 
 def _robots(host: HostState | None, url: Url, terms: Terms) -> _Robots:
     if host is None:
         return _Robots(text="not asked for yet: it comes before the first page of its host")
-    if host.failures:
-        return _Robots(text=rules_in_words(host, terms), blocked=host.blocked_s > 0)
-    allowed, rule = decide(rules_of(host), url.url)
+    if not has_answered(host):
+        return _Robots(text="not read yet: its host never answered")
+    if awaits_robots(host):
+        return _Robots(text=rules_in_words(host, terms))
+    rules = rules_of(host)
+    allowed, rule = decide(rules, url.url)
     is_named = names_any(host, (url.url_hash,))
-    group = rules_of(host).group
-    said = f"{rule} (group {group})" if rule else "no rule matches"
+    said = f"{rule} (group {rules.group})" if rule else "no rule matches"
     stale = "" if is_fresh(host, terms.now_at) else "; stale: asked for again before the next page"
     sitemap = "; names it as a sitemap" if is_named else ""
-    text = f"{'allowed' if allowed else 'disallowed'}: {said}{sitemap}{stale}"
+    text = f"{'allowed' if allowed else 'disallowed'}: {said}{way_in_words(rules)}{sitemap}{stale}"
     return _Robots(text=text, refuses=not allowed, names=is_named)
 
 
@@ -180,7 +194,13 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
 
 
 def _settled(
-    state: UrlState, requests: list[RequestRow], excluded: str, robots: _Robots, site: SiteState | None, terms: Terms
+    state: UrlState,
+    requests: list[RequestRow],
+    excluded: str,
+    robots: _Robots,
+    site: SiteState | None,
+    host: HostState | None,
+    terms: Terms,
 ) -> tuple[Cause, str]:
     if state.reason is None:
         when = f", last asked for {moment(requests[-1].ended_at)}" if requests else ""
@@ -189,7 +209,7 @@ def _settled(
     why = {
         Reason.EXCLUDED: excluded or "it was excluded then, and is not any more",
         Reason.OUT_OF_SCOPE: "" if requests else scope_of(site, terms),
-        Reason.TOO_DEEP: f"{state.depth} links from a seed, and --max-depth is {terms.scope.max_depth}",
+        Reason.TOO_DEEP: f"{count(state.depth, 'link')} from a seed, and --max-depth is {terms.scope.max_depth}",
         Reason.NOT_INCLUDED: "no pattern of --include matches it",
         Reason.NO_SITEMAP: "a sitemap was looked for there by convention, as the robots.txt of its host names none",
         Reason.ROBOTS_DISALLOWED: robots.text,
@@ -199,6 +219,8 @@ def _settled(
     if not why and requests:
         last = requests[-1]
         why = f"the last answer was {answer_of(last)}, at attempt {last.attempt}"
+    elif not why and host and host.given_up is state.reason:
+        why = f"its host {host_in_words(host)}"
     return Cause.GIVEN_UP, f"It was given up: {state.reason}{f' ({why})' if why else ''}."
 
 
@@ -217,20 +239,30 @@ def _when(
     assert site is not None, "a queued URL has a site"
     if excluded:
         return Cause.EXCLUDED, f"It is queued and will not be asked for: it is {excluded}."
-    if robots.blocked:
-        assert host is not None
-        return Cause.BLOCKED, f"It waits for the robots.txt of its host, asked for again {wait(host.blocked_s)}."
+    if host and host.blocked_s:
+        return _waits_for(host)
     if robots.refuses:
         return Cause.ROBOTS, f"It will be given up when its turn comes: {robots.text}."
     if (state.wait_s or 0.0) > (site.wait_s or 0.0) and site.owner is None and not site.spent:
         failed = f", the last time with {answer_of(requests[-1])}," if requests else ""
         again = wait(state.wait_s or 0.0)
-        return Cause.RETRY, f"It failed {state.tries} times{failed} and may be asked for again {again}."
+        return Cause.RETRY, f"It failed {count(state.tries or 0, 'time')}{failed} and may be asked for again {again}."
     last = RequestLog(folders, Wanted(site=site.site)).last(1)
     cause, sentence = _next_turn(frontier, site, [], last, terms)
     if site.queued > 1:
-        sentence += f" {site.queued:,} URLs of the site are queued."
+        sentence += f" {count(site.queued, 'URL')} of the site are queued."
     return cause, sentence
+
+
+def _waits_for(host: HostState) -> tuple[Cause, str]:
+    """Tell what a queued URL of a blocked host waits for."""
+    if host.given_up:
+        return Cause.SILENT, f"It will be given up when its turn comes: its host {host_in_words(host)}."
+    if host.silent:
+        return Cause.SILENT, f"It waits for its host, which {host_in_words(host)}."
+    if awaits_robots(host):
+        return Cause.BLOCKED, f"It waits for the robots.txt of its host, asked for again {wait(host.blocked_s)}."
+    return Cause.BACK_OFF, f"It waits for its host, which {host_in_words(host)}."
 
 
 # ---------------------------------------------------------------------- a site's next turn
@@ -244,7 +276,7 @@ def _next_turn(
     if site.owner is not None:
         return Cause.IN_HAND, f"Its site is in hand of worker {site.owner}, which asks it at its pace."
     if site.spent:
-        given = f"Its site has given {site.pages:,} pages, all that --max-pages-per-site allows"
+        given = f"Its site has given {count(site.pages, 'page')}, all that --max-pages-per-site allows"
         return Cause.SITE_LIMIT, f"{given}: a start with a larger one goes on."
     if frontier.stats().pages_left == 0:
         return Cause.PAGE_LIMIT, "The page limit is reached: a start with a larger --max-pages goes on."
@@ -260,7 +292,10 @@ def _next_turn(
     )
     turn = f"Its site's next turn is {wait(wait_s)}: "
     if blocked := [host for host in hosts if host.blocked_s > ruled_s]:
-        return Cause.BLOCKED, turn + f"the robots.txt of {blocked[0].host} cannot be had until then."
+        host = blocked[0]
+        if awaits_robots(host) and not host.silent:
+            return Cause.BLOCKED, turn + f"the robots.txt of {host.host} cannot be had until then."
+        return Cause.SILENT if host.silent else Cause.BACK_OFF, turn + f"{host.host} {host_in_words(host)}."
     if wait_s > ruled_s + SLACK_S:
         if last and last[-1].status in TURNED_AWAY:
             return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} and asked to be left alone for so long."
@@ -271,11 +306,12 @@ def _next_turn(
 def _paced(site: SiteState, ruled_s: float, turn: str, terms: Terms) -> tuple[Cause, str]:
     """Tell which of the rules of pace makes a site wait for `ruled_s` between two turns."""
     if ruled_s > max(terms.site_delay_s, site.own_delay_s):
+        turn += f"it failed {count(site.failures, 'time')} in a row and is "
         if site.failures >= terms.pace.set_aside_failures:
-            return Cause.SET_ASIDE, turn + f"it failed {site.failures} times in a row and is set aside."
-        return Cause.BACK_OFF, turn + f"it failed {site.failures} times in a row and is left alone for {span(ruled_s)}."
+            return Cause.SET_ASIDE, turn + "set aside."
+        return Cause.BACK_OFF, turn + f"left alone for {delay(ruled_s)}."
     if site.own_delay_s > terms.site_delay_s:
-        return Cause.CRAWL_DELAY, turn + f"its robots.txt asks for {span(site.own_delay_s)} between two pages."
+        return Cause.CRAWL_DELAY, turn + f"its robots.txt asks for {delay(site.own_delay_s)} between two pages."
     if terms.site_delay_s > terms.pace.delay_s:
-        return Cause.SITE_DELAY, turn + f"you gave it a delay of {span(terms.site_delay_s)}."
-    return Cause.DELAY, turn + f"the crawl's delay is {span(terms.pace.delay_s)}."
+        return Cause.SITE_DELAY, turn + f"you gave it a delay of {delay(terms.site_delay_s)}."
+    return Cause.DELAY, turn + f"the crawl's delay is {delay(terms.pace.delay_s)}."

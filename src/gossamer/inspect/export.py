@@ -7,7 +7,9 @@ the target back to that and goes on with those rows, whatever the crawl has done
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -17,7 +19,7 @@ from gossamer.inspect import snapshot
 from gossamer.inspect.database import Database, open_tables
 from gossamer.inspect.encoders import Csv, Encoder, JsonLines, TextFiles, Warc
 from gossamer.inspect.targets import Appended, Pieces, Stream, Target, partial_of
-from gossamer.store.files import remove, replacing
+from gossamer.store.files import check_replaceable, remove, replacing
 from gossamer.store.schemas import PAGES
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ class Export:
 
     def run(self, stdout: BinaryIO, tell: Callable[[Progress], None]) -> Progress:
         """Export everything, telling from time to time how far it is; return the final counts."""
+        self._check_output()
         before, target = self._begun_before(), self._target(stdout)
         selection, only = self.selection, None
         if before is not None:
@@ -89,6 +92,17 @@ class Export:
         if self.output is not None:
             remove(self._state)
         return progress
+
+    def _check_output(self) -> None:
+        """Raise OSError before anything is made if the target cannot be."""
+        if self.output is None:
+            return
+        if self.form != "txt":
+            check_replaceable(self.output)
+        elif self.output.exists() and not self.output.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(self.output))
+        else:
+            self.output.parent.stat()
 
     def _remember(self, progress: Progress) -> None:
         if self.output is not None:

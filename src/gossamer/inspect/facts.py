@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.inspect.requests import requests_of
-from gossamer.inspect.wording import moment, span, wait
+from gossamer.politeness.elsewhere import NOT_DUE
 from gossamer.politeness.hosts import is_fresh, rules_of
 from gossamer.politeness.scope import Exclusions, Scope
 from gossamer.politeness.traps import find_trap
 from gossamer.politeness.url_patterns import UrlPatterns
-from gossamer.records import UrlStatus
+from gossamer.records import Reason, UrlStatus
+from gossamer.wording import count, delay, moment, wait
 
 if TYPE_CHECKING:
     from gossamer.frontier import Frontier
     from gossamer.inspect.explain import Terms
+    from gossamer.politeness.robots import RobotsRules
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
     from gossamer.store.reading import Folders
     from gossamer.urls import Url
@@ -59,7 +61,8 @@ def known_as(folders: Folders, state: UrlState | None) -> str:
         found = requests_of(folders, state.via)
         via = f", found on {found[-1].url}" if found else ", found on a page that is not in the log here"
     since = f" since {moment(state.queued_at)}" if state.queued_at else ""
-    return f"yes, queued{since}, depth {state.depth}, rank {state.rank}, {state.tries} failures so far{via}"
+    failed = f"{count(state.tries or 0, 'failure')} so far"
+    return f"yes, queued{since}, depth {state.depth}, rank {state.rank}, {failed}{via}"
 
 
 def answer_of(request: RequestRow) -> str:
@@ -72,23 +75,57 @@ def site_facts(site: SiteState | None, terms: Terms) -> list[tuple[str, str]]:
     if site is None:
         return [("site", "not known")]
     is_asked = site.own_delay_s not in (0.0, terms.site_delay_s)  # what the operator gives a site is kept as its own
-    asks = f", its robots.txt asks for {span(site.own_delay_s)}" if is_asked else ""
-    failed = f", {site.failures} failures in a row" if site.failures else ""
+    asks = f", its robots.txt asks for {delay(site.own_delay_s)}" if is_asked else ""
+    failed = f", {count(site.failures, 'failure')} in a row" if site.failures else ""
     turn = "nothing to do" if site.wait_s is None else f"next turn {wait(site.wait_s)}"
     turn = "it has given all its pages" if site.spent else turn
     turn = f"in hand of worker {site.owner}" if site.owner is not None else turn
     return [
         ("site", f"{site.site}, {site.queued:,} queued, {turn}"),
-        ("pace", f"delay {span(terms.site_delay_s)}{asks}{failed}"),
+        ("pace", f"delay {delay(terms.site_delay_s)}{asks}{failed}"),
     ]
+
+
+def awaits_robots(host: HostState) -> bool:
+    """Tell whether a host's robots.txt could not be had yet: it failed, or is on a site that is not due."""
+    return host.failures > 0 or rules_of(host).outcome == NOT_DUE
+
+
+def host_in_words(host: HostState) -> str:
+    """Say why a host is left alone, as the end of a sentence about it; empty if it is not."""
+    times = "once" if host.silent == 1 else f"{count(host.silent, 'time')} in a row"
+    if host.given_up:
+        again = f"; it may be tried again {wait(host.blocked_s)}" if host.blocked_s else ""
+        return f"did not answer {times} and is given up ({host.given_up}){again}"
+    if host.silent:
+        return f"did not answer {times} and is tried again {wait(host.blocked_s)}"
+    if host.blocked_s and not awaits_robots(host):
+        return f"failed again and again and is asked again {wait(host.blocked_s)}"
+    return ""
 
 
 def rules_in_words(host: HostState, terms: Terms) -> str:
     """Say what came of a host's robots.txt."""
+    rules = rules_of(host)
     if host.failures:
         again = f", asked for again {wait(host.blocked_s)}" if host.blocked_s else ""
         since = f" since {moment(host.failing_since)}" if host.failing_since else ""
-        return f"robots.txt failed {host.failures} times{since}{again}"
-    rules = rules_of(host)
-    said = f"{len(rules.rules)} rules for group {rules.group}" if rules.group else "robots.txt has no rules for us"
-    return said + ("" if is_fresh(host, terms.now_at) else ", stale")
+        return f"robots.txt failed {count(host.failures, 'time')}{since}{again}{way_in_words(rules)}"
+    if rules.outcome == NOT_DUE:
+        return f"robots.txt is on another site, which is requested {wait(host.blocked_s)}{way_in_words(rules)}"
+    ours = f"{count(len(rules.rules), 'rule')} for group {rules.group}"
+    said = ours if rules.group else "robots.txt has no rules for us"
+    return said + way_in_words(rules) + ("" if is_fresh(host, terms.now_at) else ", stale")
+
+
+def way_in_words(rules: RobotsRules) -> str:
+    """Say where a robots.txt redirected, and what was met there; empty if it did not redirect."""
+    *between, last = rules.moved_to or ("",)
+    through = f", redirected through {', '.join(between)}" if between else ""
+    if rules.outcome == Reason.TOO_MANY_REDIRECTS:
+        return f", as if there were none: too many redirects{through} to {last}"
+    if rules.outcome == Reason.BAD_REDIRECT:
+        at = f" at {last}{through}" if last else ""
+        return f", as if there were none: bad redirect{at}"
+    met = f" ({rules.outcome})" if rules.outcome not in ("", NOT_DUE) else ""
+    return f", from {last}{met}{through}" if last else ""

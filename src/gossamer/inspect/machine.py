@@ -21,6 +21,7 @@ from gossamer.store.disk import free_space
 
 SYNCS: Final = 15
 DNS_PATIENCE_S: Final = 3.0
+_OF_A_CRAWL: Final = ("crawl.toml", "frontier.sqlite")
 _ADJTIMEX_ERROR: Final = 5  # TIME_ERROR: the clock is not synchronised
 
 
@@ -28,7 +29,10 @@ _ADJTIMEX_ERROR: Final = 5  # TIME_ERROR: the clock is not synchronised
 class Disk:
     """Where a crawl's files go."""
 
-    folder: Path  # the nearest one that exists
+    wanted: Path  # the crawl's folder
+    holds_crawl: bool
+    folder: Path  # that, or the nearest above it that exists
+    is_folder: bool  # else it is a file
     file_system: str  # "" where the system does not tell
     free_bytes: int
     sync_s: float | None  # to keep four kilobytes, in the middle; None if nothing can be written there
@@ -67,15 +71,23 @@ def open_files() -> tuple[int, int]:
 
 def disk(folder: Path) -> Disk:
     """Look at the disk that a folder is on, or would be."""
-    existing = folder.absolute()
-    while not existing.exists():
-        existing = existing.parent
+    existing = next(each for each in (folder.absolute(), *folder.absolute().parents) if _is_there(each))
     return Disk(
+        wanted=folder.absolute(),
+        holds_crawl=any((folder / name).exists() for name in _OF_A_CRAWL),
         folder=existing,
+        is_folder=existing.is_dir(),
         file_system=file_system(existing.resolve()),
         free_bytes=free_space(existing),
         sync_s=_sync_s(existing),
     )
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # in a folder that we may not enter
+        return False
 
 
 def _sync_s(folder: Path) -> float | None:

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import duckdb
 
+from gossamer.commands import to_type
 from gossamer.errors import GossamerError
+from gossamer.inspect.folder_errors import damaged
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 _NO_COLUMN: Final = re.compile(r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"')
 _NO_TABLE: Final = re.compile(r"Table with name (\S+) does not exist")
@@ -19,8 +22,8 @@ _DAMAGED: Final = (duckdb.IOException, duckdb.InvalidInputException)
 _KIND: Final = re.compile(r"^[A-Z][\w -]*? Error: ")  # "Binder Error: ..."
 
 
-def as_mistake(error: duckdb.Error, columns: Mapping[str, Sequence[str]]) -> GossamerError:
-    """Return what is wrong with a query over tables of these columns."""
+def as_mistake(error: duckdb.Error, columns: Mapping[str, Sequence[str]], folders: Sequence[Path]) -> GossamerError:
+    """Return what is wrong with a query over tables of these columns, of the crawl with these folders."""
     said = str(error)
     if found := _NO_COLUMN.search(said):
         every = dict.fromkeys(column for names in columns.values() for column in names)
@@ -33,11 +36,11 @@ def as_mistake(error: duckdb.Error, columns: Mapping[str, Sequence[str]]) -> Gos
         return GossamerError("the query needs more memory, and more disk for what does not fit, than there is")
     what = _KIND.sub("", said.strip().splitlines()[0]).rstrip(".!")
     if isinstance(error, _DAMAGED) and "parquet" in said.lower():
-        return GossamerError(f"a file of the crawl cannot be read ({what}); gossamer verify tells which are damaged")
+        return damaged(f"a file of the crawl cannot be read ({what})", folders)
     return GossamerError(f"the query cannot be run: {what}")
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> GossamerError:
     nearest = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    advice = f"did you mean {nearest[0]}?" if nearest else "gossamer query --tables lists what there is"
+    advice = f"did you mean {nearest[0]}?" if nearest else f"`{to_type('query', '--tables')}` lists what there is"
     return GossamerError(f"there is no {kind} {name}; {advice}")

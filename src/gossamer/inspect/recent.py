@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from gossamer.records import RequestKind
 from gossamer.store import names
+from gossamer.store.files import entries
 from gossamer.store.schemas import REQUESTS
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Tail:
         )
 
     def _new_batches(self, since_at: float) -> Iterator[pa.RecordBatch]:
-        journals = sorted((self._folder / names.JOURNAL).glob(f"{REQUESTS.name}-*{names.JOURNAL_SUFFIX}"))
+        journals = sorted(entries(self._folder / names.JOURNAL, f"{REQUESTS.name}-*{names.JOURNAL_SUFFIX}"))
         for path in journals:
             if path not in self._journals:
                 try:
@@ -122,7 +123,7 @@ class Tail:
     def _last_parts(self, since_at: float) -> Iterator[pa.RecordBatch]:
         """Yield each worker's newest part, if it is new: the first look goes back as far as the window, or nearly."""
         parts = sorted(
-            (self._folder / REQUESTS.name).glob(f"part-*{names.PART_SUFFIX}"),
+            entries(self._folder / REQUESTS.name, f"part-*{names.PART_SUFFIX}"),
             key=lambda path: (names.worker_of(path) or "", path.name),
         )
         for _, of_worker in groupby(parts, key=names.worker_of):

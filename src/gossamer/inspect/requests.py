@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gossamer.errors import GossamerError
+from gossamer.inspect.folder_errors import unreadable
 from gossamer.records import RequestRow
 from gossamer.store import names
 from gossamer.store.reading import sources
@@ -120,10 +120,7 @@ def _batches(source: Source) -> Iterator[pa.RecordBatch]:
     try:
         yield from source.batches()
     except (OSError, pa.ArrowException) as error:
-        what = str(error).splitlines()[0]
-        raise GossamerError(
-            f"{source.path} cannot be read ({what}); gossamer verify tells what else is damaged"
-        ) from None
+        raise unreadable(source.path, error) from None
 
 
 def _key(source: Source) -> tuple[Path, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from gossamer.frontier import Frontier
@@ -21,6 +22,7 @@ class Running:
     pid: int | None  # of its supervisor; None if that has not been written yet
     started_at: float | None  # Unix seconds
     troubles: tuple[str, ...] = ()  # why nothing new is started on this machine
+    counted: Mapping[str, float] = field(default_factory=dict)  # by this start; nothing if that is not known
 
 
 def is_under_way(frontier: Frontier, *folders: Path) -> bool:
@@ -43,9 +45,11 @@ def find_running(folder: Path) -> Running | None:
         except BlockingIOError:
             pid = started_at = None
             troubles: tuple[str, ...] = ()
+            counted: dict[str, float] = {}
             with suppress(ValueError, LookupError, TypeError):
                 said = json.load(file)
                 pid, started_at = int(said["pid"]), float(said["started_at"])
                 troubles = tuple(map(str, said["troubles"]))
-            return Running(pid=pid, started_at=started_at, troubles=troubles)
+                counted = {name: float(number) for name, number in said["counted"].items()}
+            return Running(pid=pid, started_at=started_at, troubles=troubles, counted=counted)
     return None

@@ -47,7 +47,7 @@ class Selection:
 def read_since(text: str, now: float) -> float:
     """Return the moment (Unix seconds) that a date, a time in UTC or a duration before `now` stands for."""
     if (found := _DURATION.fullmatch(text.strip().lower())) and found[2] in _UNITS_S:
-        return now - float(found[1]) * _UNITS_S[found[2]]
+        return max(0.0, now - float(found[1]) * _UNITS_S[found[2]])
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gossamer.errors import GossamerError
+from gossamer.inspect.folder_errors import no_crawl, unreadable
 from gossamer.store import names
 from gossamer.store.parts import groups
 from gossamer.store.reading import sources
@@ -42,9 +43,7 @@ def check_folders(folders: Sequence[Path]) -> None:
     """Refuse a folder that holds no crawl, or that is named twice."""
     for folder in folders:
         if not any((folder / name).exists() for name in (*names.FOLDERS, "crawl.toml")):
-            raise GossamerError(
-                f"No crawl in {folder}: name its folder with --data-dir, or begin one with gossamer crawl."
-            )
+            raise no_crawl(folder)
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise GossamerError("A folder is named twice: name each once.")
 
@@ -85,12 +84,6 @@ def _freeze(source: Source, table: Table, scratch: Path, folder: Path, stem: str
         raise unreadable(source.path, error) from None
     columns = frozenset(pq.read_schema(path).names) if there else frozenset()
     return Part(path=path.absolute(), folder=folder, stem=stem, rows=there, columns=columns)
-
-
-def unreadable(path: Path, error: Exception) -> GossamerError:
-    """Return what to say of a file that cannot be read."""
-    what = (str(error).splitlines() or [type(error).__name__])[0]
-    return GossamerError(f"{path} cannot be read ({what}); gossamer verify tells what else is damaged")
 
 
 def _new_path(scratch: Path, table: Table, stem: str) -> Path:

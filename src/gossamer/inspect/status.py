@@ -6,10 +6,10 @@ import os
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.inspect.running import Running, find_running
-from gossamer.store.disk import free_space
+from gossamer.store.disk import free_space, mount_point
 from gossamer.worker.figures import SITEMAP_ENTRIES, SITEMAPS, TRAP
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.records import Stats, WorkerState
+
+
+MISSED_BEATS: Final = 5  # by a worker that is marked as silent
+LEAST_SILENCE_S: Final = 10.0  # a busy machine misses some
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +34,18 @@ class Status:
     workers: tuple[WorkerState, ...]  # that live, on all machines; none if no crawl is running
     used_bytes: Mapping[str, int]  # by folder or file of the crawl
     free_bytes: int  # that can still be written
+    disk: Path  # the mount point of the folder's file system
+    is_drained: bool  # nothing is left to fetch
+    silence_s: float  # a worker without a heartbeat for longer is marked
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the crawl has done what it was to do: nothing is left to fetch, or the page limit is reached."""
+        return bool(self.stats.known) and (self.is_drained or self.stats.is_full)
+
+    def is_silent(self, worker: WorkerState) -> bool:
+        """Tell whether a worker missed so many heartbeats that it may be dead."""
+        return (worker.silent_s or 0.0) > self.silence_s
 
     @property
     def traps(self) -> dict[str, int]:
@@ -57,6 +73,7 @@ class Status:
         return {
             "folder": str(self.folder),
             "running": self.running is not None,
+            "finished": self.is_finished,
             "pid": self.running.pid if self.running else None,
             "started_at": self.running.started_at if self.running else None,
             "troubles": list(self.running.troubles) if self.running else [],
@@ -70,20 +87,24 @@ class Status:
             "given_up": {reason.value: urls for reason, urls in stats.given_up.items()},
             "traps": self.traps,
             "sitemaps": self.sitemaps,
+            "page_limit": stats.page_limit,
             "pages_left": stats.pages_left,
             "sites_spent": stats.sites_spent,
+            "sites_in_trouble": stats.sites_in_trouble,
+            "hosts_in_trouble": stats.hosts_in_trouble,
             "next_due_s": stats.wait_s,
             "workers": [
                 {"worker": one.worker, "label": one.label, "beats": one.beats, "sites": one.sites}
-                | {"figures": dict(one.figures)}
+                | {"silent_s": one.silent_s, "silent": self.is_silent(one), "figures": dict(one.figures)}
                 for one in self.workers
             ],
             "used_bytes": dict(self.used_bytes),
             "free_bytes": self.free_bytes,
+            "disk": str(self.disk),
         }
 
 
-def read_status(frontier: Frontier, folder: Path) -> Status:
+def read_status(frontier: Frontier, folder: Path, *, heartbeat_s: float) -> Status:
     """Return how the crawl in this folder stands."""
     running = find_running(folder)
     shared = frontier.lease_s is not None
@@ -95,6 +116,9 @@ def read_status(frontier: Frontier, folder: Path) -> Status:
         workers=tuple(worker for worker in frontier.workers() if (running or shared) and not worker.gone),
         used_bytes=sizes(folder),
         free_bytes=free_space(folder),
+        disk=mount_point(folder),
+        is_drained=frontier.drained(),
+        silence_s=max(LEAST_SILENCE_S, MISSED_BEATS * heartbeat_s),
     )
 
 

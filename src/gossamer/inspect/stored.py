@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from gossamer.errors import GossamerError
 from gossamer.inflate import Inflated, inflate
+from gossamer.inspect.folder_errors import damaged
 from gossamer.inspect.requests import requests_of
 from gossamer.parse.charset import decode
 from gossamer.parse.head import read_head
@@ -64,7 +65,7 @@ def archived(folders: Folders, page: PageRow) -> Record:
     try:
         return find_response(folders, page)
     except (FileNotFoundError, ValueError) as error:
-        raise GossamerError(f"{error}; gossamer verify tells what else is damaged") from None
+        raise damaged(str(error), folders) from None
 
 
 def links_of(folders: Folders, page: PageRow) -> list[str]:

@@ -87,7 +87,7 @@ class Appended:
 
     def begin(self, length: int) -> None:
         """Cut the file back to what is known to be whole."""
-        self._partial.parent.mkdir(parents=True, exist_ok=True)
+        self._partial.parent.mkdir(exist_ok=True)  # of text files; that of a file is there
         self._file = self._partial.open("r+b" if length else "wb")
         self._file.truncate(length)
         self._file.seek(length)
@@ -129,7 +129,7 @@ class Pieces:
 
     def begin(self, length: int) -> None:
         """Remove the pieces that came later."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(exist_ok=True)
         self._settled = length
         keep = {self._piece(number) for number in range(length)}
         for path in set(self._folder.iterdir()) - keep:

@@ -23,6 +23,7 @@ from gossamer.store.checking import Flaw, check
 from gossamer.store.names import name_of, worker_of
 from gossamer.store.reading import listed, sources
 from gossamer.store.schemas import PAGES, REQUESTS
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,11 +106,11 @@ def _check_pages(frontier: Frontier, folders: Folders) -> Check:
         checked.counts |= {"done_pages": done_pages, "urls": len(hashes.stored), "rows": len(rows)}
         if with_row < done_pages and (absent := _absent_workers(frontier, folders)):
             checked.notes.append(
-                f"{done_pages - with_row} done pages are not checked: they are with other machines, where "
+                f"not checked: {count(done_pages - with_row, 'done page')}, with other machines, where "
                 f"{', '.join(absent)} had them; name the folders of all machines, each with --data-dir"
             )
         elif with_row < done_pages:
-            checked.problems.append(f"{done_pages - with_row} done pages have no row in pages")
+            checked.problems.append(f"no row in pages: {count(done_pages - with_row, 'done page')}")
             checked.problems += _name_missing(folders, hashes)
         settled = pa.chunked_array([*hashes.done.chunks, *hashes.given_up.chunks], _HASH)
         strange = hashes.stored.filter(pc.invert(pc.is_in(hashes.stored, value_set=settled)))
@@ -138,9 +139,10 @@ def _read_hashes(folders: Folders, checked: Check) -> pa.ChunkedArray:
         batches.append(batch)
         unarchived += pc.sum(pc.equal(batch["warc_file"], "")).as_py() or 0
     if unarchived and all(map(keeps_archives, listed(folders))):
-        checked.problems.append(f"{unarchived} rows name no archive record, and crawl.toml does not say warc = false")
+        without = f"{count(unarchived, 'row')} without an archive record"
+        checked.problems.append(f"{without}, and crawl.toml does not say warc = false")
     elif unarchived:
-        checked.notes.append(f"{unarchived} rows have no archive record, as crawl.toml says (warc = false)")
+        checked.notes.append(f"{count(unarchived, 'row')} without an archive record, as crawl.toml says (warc = false)")
     if batches:
         checked.problems += _name_repeated(folders, pa.Table.from_batches(batches))
     return pa.chunked_array([batch["url_hash"] for batch in batches], _HASH)
@@ -212,7 +214,7 @@ def _check_strangers(frontier: Frontier, folders: Folders, strange: pa.Array, ch
         for url_hash in batch["url_hash"].filter(pc.is_in(batch["url_hash"], value_set=wanted)).to_pylist():
             unexplained.pop(url_hash, None)
     if open_pages:
-        checked.notes.append(f"{len(open_pages)} pages are stored but not completed: they will be asked for again")
+        checked.notes.append(f"{count(len(open_pages), 'page')} stored but not completed: to be requested again")
     kind = "is stored, but was neither accepted nor asked for"
     checked.problems += [f"{url} {kind}" for url in islice(unexplained.values(), MAX_NAMED)]
     if len(unexplained) > MAX_NAMED:
@@ -255,11 +257,13 @@ def _check_files(folders: Folders) -> Check:
                 detail = f": {problem.detail}" if problem.detail else ""
                 checked.problems.append(f"{file}: {_words(problem.flaw)}{detail}")
     unfinished = kinds.pop(Flaw.UNFINISHED, 0)
-    for flaw, count in kinds.items():
-        if count > MAX_NAMED:
-            checked.problems.append(f"{count - MAX_NAMED} more of: {_words(flaw)}")
+    for flaw, found in kinds.items():
+        if found > MAX_NAMED:
+            checked.problems.append(f"{found - MAX_NAMED:,} more of: {_words(flaw)}")
     if unfinished:
-        checked.notes.append(f"{unfinished} files are being written, or were when a crash came: a start finishes them")
+        checked.notes.append(
+            f"{count(unfinished, 'file')} still open, or left open by a crash: the next start repairs that"
+        )
     return checked
 
 
@@ -284,7 +288,7 @@ def _check_conduct(folders: Folders) -> Check:
     checked.counts |= {"sites": found.sites, "turns": found.turns, "violations": found.violations}
     checked.problems += [f"{one.url} {one.sentence}" for one in found.named]
     if found.violations > MAX_NAMED:
-        checked.problems.append(f"{found.violations - MAX_NAMED} more requests like these")
+        checked.problems.append(f"{count(found.violations - MAX_NAMED, 'more request')} like these")
     return checked
 
 

@@ -54,16 +54,17 @@ _SQL_TYPES = {
 
 # A turn begins after a page or sitemap that led nowhere else: robots.txt and redirects come before what they are for.
 # A page that was answered well and is not stored may have been a redirect in disguise.
+# What robots.txt files of other sites redirect to is part of no turn.
 SITES_SQL: Final = """
 with asked as (
     select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
         lag(url_hash) over turn as hash_before,
         max(ended_at) over (turn rows between unbounded preceding and 1 preceding) as ended_before
     from requests
-    window turn as (partition by site order by started_at, ended_at)
+    window turn as (partition by site, kind = 'robots_elsewhere' order by started_at, ended_at)
 ),
 timed as (
-    select *, kind_before <> 'robots' and status_before not between 300 and 399
+    select *, kind <> 'robots_elsewhere' and kind_before <> 'robots' and status_before not between 300 and 399
         and not (kind_before = 'page' and status_before between 200 and 299
             and hash_before not in (select url_hash from pages)) as begins_turn
     from asked

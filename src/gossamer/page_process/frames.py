@@ -71,6 +71,7 @@ def pack_page(fetched: Fetched, *, kind: RequestKind, archive: bool) -> bytes:
             fetched.body,
             fetched.truncated and fetched.truncated.value,
             fetched.type_refused,
+            fetched.links_only,
             fetched.address,
             fetched.request_head,
             fetched.started_at,
@@ -82,7 +83,7 @@ def pack_page(fetched: Fetched, *, kind: RequestKind, archive: bool) -> bytes:
 def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
     """Return what `pack_page` packed."""
     kind, archive, *values = unpack(payload)
-    url, status, head, body, cut, type_refused, address, request_head, started_at, duration_s = values
+    url, status, head, body, cut, type_refused, links_only, address, request_head, started_at, duration_s = values
     fetched = Fetched(
         url=url,
         status=status,
@@ -90,6 +91,7 @@ def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
         body=body,
         truncated=cut and Truncation(cut),
         type_refused=type_refused,
+        links_only=links_only,
         address=address,
         request_head=request_head,
         started_at=started_at,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 import re
+import shlex
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal
@@ -25,16 +27,24 @@ FindText = Callable[["Document", str], str]  # of a document and its source
 # trafilatura takes half a second for such a page; one second is all that reading a page may take.
 MAX_SLOW_CHARS: Final = 500_000
 
-_LIBRARIES: Final = {"balanced": "resiliparse", "best": "trafilatura"}
+# Which modules each choice imports, and how pip is to be asked for them; the same as the extras in pyproject.toml.
+# trafilatura asks for lxml-html-clean itself, but in a way that older versions of pip (23.2) do not understand.
+REQUIREMENTS: Final[dict[str, dict[str, str]]] = {
+    "balanced": {"resiliparse": "resiliparse>=1.0"},
+    "best": {"trafilatura": "trafilatura>=2.0", "lxml_html_clean": "lxml-html-clean"},
+}
 _PADDING: Final = re.compile(" {3,}")
 _PROSE: Final = Markdown(strip=("a", "img"))  # text is what is wanted: where links lead is kept elsewhere
 
 
 def check_choice(choice: Choice) -> None:
     """Refuse a choice whose library is not installed."""
-    library = _LIBRARIES.get(choice)
-    if library is not None and find_spec(library) is None:
-        raise GossamerError(f"--text {choice} needs {library}: install it with pip install 'gossamer[{choice}]'.")
+    modules = REQUIREMENTS.get(choice, {})
+    missing = [module for module in modules if find_spec(module) is None]
+    if missing:
+        # By the Python that runs this copy: Gossamer is on no package index, and may run from a clone.
+        install = shlex.join([sys.executable, "-m", "pip", "install", *modules.values()])
+        raise GossamerError(f"--text {choice} needs {missing[0]}: install it with {install}")
 
 
 def text_finder(choice: Choice, *, markdown: bool) -> FindText:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.politeness.heads import header
 from gossamer.politeness.pace import DAY_S, parse_retry_after
-from gossamer.records import Failed, Reason
+from gossamer.records import Failed, Kind, Reason
+from gossamer.urls import identify, normalise
 
 if TYPE_CHECKING:
     from gossamer.politeness.pace import PaceSettings
-    from gossamer.records import Fetched
+    from gossamer.records import Fetched, QueuedUrl
+    from gossamer.urls import Url
 
 RETRY_GROWTH: Final = 4
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -41,7 +43,6 @@ LASTING_REASONS: Final = frozenset(
 )
 NOTHING_UNDER_HTTPS: Final = frozenset(
     {
-        Reason.NO_SUCH_NAME,
         Reason.CONNECT_REFUSED,
         Reason.CONNECT_TIMEOUT,
         Reason.CONNECT_FAILED,
@@ -113,12 +114,12 @@ def retry_wait_s(tries: int, settings: PaceSettings) -> float:
     return min(settings.retry_wait_s * float(RETRY_GROWTH ** min(tries, 30)), DAY_S)
 
 
-def plain_http(url: str, host: str, reason: Reason) -> str:
-    """Return what to try if nothing answers where a bare domain was tried first, under https; empty if nothing."""
-    if reason not in NOTHING_UNDER_HTTPS or url != f"{host}/":
-        return ""
-    scheme, _, name = host.partition("://")
-    return f"http://{name}/" if scheme == "https" and ":" not in name else ""
+def plain_http(url: QueuedUrl, reason: Reason | None) -> Url | None:
+    """Return what to try in place of a URL that does not answer, if https was only our guess."""
+    if url.kind != Kind.BARE or reason not in NOTHING_UNDER_HTTPS:
+        return None
+    plain = normalise("http" + url.url.removeprefix("https"))
+    return identify(plain) if isinstance(plain, str) else None
 
 
 def retry_after_of(answer: Fetched | Failed, now_at: float) -> float | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from gossamer.inflate import NotInflated, inflate
-from gossamer.politeness.answers import REDIRECTS, location_of, retry_after_of
+from gossamer.politeness.answers import REDIRECTS, location_of, retry_after_of, retry_wait_s
 from gossamer.politeness.heads import headers_all
 from gossamer.politeness.pace import DAY_S
 from gossamer.politeness.patterns import Rule
@@ -22,12 +22,13 @@ from gossamer.urls import host_of, identify, normalise
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gossamer.politeness.pace import PaceSettings
     from gossamer.records import Fetched
     from gossamer.urls import Url
 
 MAX_CACHE_S: Final = DAY_S
 MIN_CACHE_S: Final = 600.0  # many servers forbid caching without meaning it: not more often than this
-GIVEN_UP_S: Final = DAY_S  # for so long a robots.txt that never came is not asked for again
+GIVEN_UP_S: Final = DAY_S  # how long a host, or a robots.txt, that was given up is not asked again
 
 # The host is there and its robots.txt is not: as with a server error, nothing may be assumed.
 NO_RULES_TO_BE_HAD: Final = frozenset(
@@ -39,7 +40,7 @@ NO_RULES_TO_BE_HAD: Final = frozenset(
         Reason.HEADERS_TOO_LARGE,
     }
 )
-# The host is not there, or not for us: its pages fare as if they had been asked for themselves.
+# The host does not answer, or not us: it backs off by itself, and its URLs wait with it.
 NO_HOST: Final = frozenset(
     {
         Reason.NO_SUCH_NAME,
@@ -51,6 +52,8 @@ NO_HOST: Final = frozenset(
         Reason.ADDRESS_REFUSED,
     }
 )
+# Those that further tries are not expected to change, and that send nothing to the site.
+NO_ADDRESS: Final = frozenset({Reason.NO_SUCH_NAME, Reason.ADDRESS_REFUSED})
 # Ours: it tells nothing about the host.
 OURS: Final = frozenset({Reason.CANCELLED, Reason.INTERNAL_ERROR})
 
@@ -81,7 +84,7 @@ class RobotsRead:
     state: HostState  # to be kept, except of an unreachable host, where it says nothing new
     usable: bool = False  # its rules may be followed
     given_up: bool = False  # it failed for so long that its pages are given up, as ROBOTS_UNREACHABLE
-    unreachable: Reason | None = None  # the host did not answer: judge the failure as that of the page
+    unreachable: Reason | None = None  # the host did not answer, or the failure was ours: it says nothing of the rules
 
     @property
     def blocked(self) -> bool:
@@ -104,6 +107,41 @@ def refusal_of(state: HostState, url: str) -> Reason | None:
     if state.failures:
         return Reason.ROBOTS_UNREACHABLE
     return None if decide(rules_of(state), url).allowed else Reason.ROBOTS_DISALLOWED
+
+
+def is_silence(answer: Fetched | Failed) -> bool:
+    """Tell whether a host did not answer at all."""
+    return isinstance(answer, Failed) and answer.reason in NO_HOST
+
+
+def is_answered(answer: Fetched | Failed) -> bool:
+    """Tell whether a host did answer, well or badly; a failure of ours tells neither."""
+    return not (isinstance(answer, Failed) and (answer.reason in NO_HOST or answer.reason in OURS))
+
+
+def has_answered(state: HostState) -> bool:
+    """Tell whether a host ever answered, if only to refuse its robots.txt."""
+    return state.expires_at > 0 or state.failures > 0
+
+
+def answers(state: HostState) -> bool:
+    """Tell whether a host answered when it was last asked."""
+    return not state.silent and has_answered(state)
+
+
+def after_silence(previous: HostState | None, *, host: str, reason: Reason, settings: PaceSettings) -> HostState:
+    """Return the state of a host that did not answer: blocked until its next try, or given up after its last.
+
+    A host that never answered gets `max_tries` more tries, but none if its name leads nowhere. One that answered
+    before gets `max_tries` more than that, since its whole queue is at stake. After a day as given up it may be tried
+    again, once for each further day.
+    """
+    state = previous or HostState(host=host)
+    tries = settings.max_tries * ((reason not in NO_ADDRESS) + has_answered(state))
+    silent = state.silent + 1
+    if silent > tries:
+        return replace(state, silent=silent, given_up=reason, blocked_s=GIVEN_UP_S)
+    return replace(state, silent=silent, given_up=None, blocked_s=retry_wait_s(silent - 1, settings))
 
 
 def asked_delay_s(states: Iterable[HostState]) -> float:

@@ -12,7 +12,7 @@ DAY_S = 86_400.0
 MAX_RETRY_AFTER_S = DAY_S  # nobody keeps a crawler away for longer by one header
 
 # A site that fails over and over gets twice the wait with each further failure, within these bounds.
-PATIENT_FAILURES = 2  # so many in a row are just the web
+PATIENT_FAILURES = 2  # so many in a row are just the web; a site with more is in trouble (`Stats.in_trouble`)
 MAX_DOUBLINGS = 6
 MAX_BACK_OFF_S = 3_600.0
 LEAST_BACK_OFF_S = 1.0  # what is doubled where there is hardly a delay
@@ -39,10 +39,19 @@ class PaceSettings:
     )
     retry_wait_s: float = field(
         default=60.0,
-        metadata={"help": "wait after a page's first passing failure; four times longer after each", "minimum": 0},
+        metadata={
+            "help": "wait after the first passing failure of a page, or of a host that does not answer; "
+            "four times longer after each",
+            "minimum": 0,
+        },
     )
     max_tries: int = field(
-        default=3, metadata={"help": "how often a page is asked for again after passing failures", "minimum": 0}
+        default=3,
+        metadata={
+            "help": "how often a page that failed, or a host that does not answer, is tried again; "
+            "a host that answered before: twice as often",
+            "minimum": 0,
+        },
     )
     set_aside_failures: int = field(
         default=10, metadata={"help": "a site that fails so often in a row is set aside", "minimum": 1}

@@ -50,6 +50,8 @@ class RobotsRules:
     asked_delay_s: float | None = None  # by Crawl-delay or Request-rate, however absurd
     usages: tuple[Usage, ...] = ()
     sitemaps: tuple[str, ...] = ()  # as written: neither resolved nor normalised
+    moved_to: tuple[str, ...] = ()  # where the redirects of robots.txt led, in order; the rules are from the last URL
+    outcome: str = ""  # what was met there instead of rules; empty if they were found, or it did not redirect
     _matcher: list[Matcher] = field(default_factory=list, init=False, repr=False, compare=False)  # when first needed
 
     @property
@@ -77,6 +79,8 @@ class RobotsRules:
             lines.append(f"Crawl-delay: {self.asked_delay_s:.15g}")
         lines += map(str, self.usages)
         lines += (f"Sitemap: {sitemap}" for sitemap in self.sitemaps)
+        lines += (f"Moved-to: {url}" for url in self.moved_to)
+        lines += [f"Outcome: {self.outcome}"] if self.outcome else []
         return "\n".join(lines)
 
     @staticmethod
@@ -208,8 +212,8 @@ def _sitemaps_in(lines: list[tuple[str, str]]) -> dict[str, None]:
 
 def _read_reduced(text: str) -> RobotsRules:
     """Read what `to_text` wrote, which is in order and spelled already."""
-    group, delay_s = "", None
-    rules, usages, sitemaps = [], [], []
+    group, delay_s, outcome = "", None, ""
+    rules, usages, sitemaps, moved_to = [], [], [], []
     for line in text.split("\n") if text else ():
         name, _, value = line.partition(": ")
         match name:
@@ -221,11 +225,21 @@ def _read_reduced(text: str) -> RobotsRules:
                 delay_s = float(value)
             case "Sitemap":
                 sitemaps.append(value)
+            case "Moved-to":
+                moved_to.append(value)
+            case "Outcome":
+                outcome = value
             case _:
                 pattern, _, said = value.partition(" ")
                 usages.append(Usage(name, pattern, said))
     return RobotsRules(
-        group=group, rules=tuple(rules), asked_delay_s=delay_s, usages=tuple(usages), sitemaps=tuple(sitemaps)
+        group=group,
+        rules=tuple(rules),
+        asked_delay_s=delay_s,
+        usages=tuple(usages),
+        sitemaps=tuple(sitemaps),
+        moved_to=tuple(moved_to),
+        outcome=outcome,
     )
 
 

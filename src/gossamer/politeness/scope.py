@@ -146,6 +146,11 @@ def read_entry(text: str) -> str | Refusal:
     return ("*." if text.startswith("*.") else "") + name_of_host(host_of(root))
 
 
+def may_lead_on(depth: int, max_depth: int | None) -> bool:
+    """Tell whether the crawl may follow links of a page at `depth`."""
+    return max_depth is None or depth < max_depth
+
+
 def select_links(
     links: Sequence[Url],
     *,
@@ -158,7 +163,7 @@ def select_links(
 
     Whether they lie in scope is the frontier's to say: only it knows the seeds.
     """
-    if max_depth is not None and depth >= max_depth:
+    if not may_lead_on(depth, max_depth):
         return []
     if include:
         links = [link for link in links if include.admits(link)]

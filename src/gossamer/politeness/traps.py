@@ -184,7 +184,7 @@ class TrapGuard:
             return None
         if self._patience.get(site, 1) <= 0:
             return Trap.SAME_CONTENT
-        pages = max(pages, self._pages.get(site, 0))  # what is not kept, by the site's own wish, is known here alone
+        pages = max(pages, self._pages.get(site, 0))  # pages that are read but not kept are known here alone
         budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._voices.get(site, 0)
         return Trap.SITE_BUDGET if pages >= budget else None
 

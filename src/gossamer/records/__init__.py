@@ -20,11 +20,13 @@ from gossamer.records.links import (
     Release,
     Retry,
     Scope,
+    SeedOutcome,
     SiteState,
     Stats,
     UrlState,
     UrlStatus,
     Visit,
+    Waiting,
     WorkerState,
 )
 from gossamer.records.pages import (
@@ -46,5 +48,5 @@ __all__ = [
     "GONE", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched",
     "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow", "ParseFailed",
     "ParsedPage", "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope",
-    "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "WorkerState",
+    "SeedOutcome", "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
 ]  # fmt: skip

@@ -11,10 +11,10 @@ from enum import Enum, IntEnum, StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from gossamer.records.reasons import Reason
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from gossamer.records.reasons import Reason
 
 
 class Kind(IntEnum):
@@ -22,6 +22,7 @@ class Kind(IntEnum):
 
     PAGE = 0
     SITEMAP = 1
+    BARE = 2  # a page that the operator named without a scheme: https, or http if nothing answers there
 
 
 class Scope(StrEnum):
@@ -62,14 +63,16 @@ class QueuedUrl(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
-    """What a host's robots.txt last said, or how long it has failed to say anything."""
+    """What a host's robots.txt last said, or how long it has failed to; and whether the host answers at all."""
 
     host: str
     rules: str = ""  # reduced to our group; opaque to the frontier
     expires_at: float = 0.0  # Unix seconds; ask again after
     failures: int = 0  # robots.txt requests in a row that failed
     failing_since: float | None = None  # Unix seconds
-    blocked_s: float = 0.0  # nothing may be asked of this host for so long
+    blocked_s: float = 0.0  # no request goes to this host for this long; its URLs wait, or are given up
+    silent: int = 0  # tries in a row without any answer: no name, no connection, no TLS
+    given_up: Reason | None = None  # while it is blocked, its URLs are given up for this reason, without a request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +203,16 @@ class WorkerState:
     gone: bool
     sites: int  # owned now
     figures: Mapping[str, float]  # of its last heartbeat
+    silent_s: float | None = None  # since its last heartbeat, by the clock of the database; None: not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A start waits to see whether workers of other machines are alive."""
+
+    workers: tuple[str, ...]  # their labels
+    left_s: float  # at most; counted anew if the database was away
+    trouble: str = ""  # why the database cannot be read now
 
 
 class UrlStatus(StrEnum):
@@ -242,6 +255,20 @@ class SiteState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeedOutcome:
+    """How many seeds, or what they redirected to, ended alike."""
+
+    reason: Reason | None  # why they were given up; None: they gave a page
+    seeds: int
+    example: str  # the URL of one of them
+
+    @classmethod
+    def of(cls, outcome: str, seeds: int, example: str) -> SeedOutcome:
+        """Return a row of a frontier as a value."""
+        return cls(reason=Reason(outcome) if outcome else None, seeds=seeds, example=example)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """The frontier's figures, cheap at any size."""
 
@@ -253,6 +280,19 @@ class Stats:
     done: int
     pages: int  # of those done, what was kept as a page: a redirect, say, was not
     given_up: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
+    page_limit: int | None = None  # None: no limit
     pages_left: int | None = None  # of the page limit, less what is in hand; None: no limit
     wait_s: float | None = None  # until the next site is due; None: nothing waits
     sites_spent: int = 0  # that have given all pages that the limit of a site allows, and rest
+    sites_in_trouble: int = 0  # with work, but they failed so often in a row that they back off or are suspended
+    hosts_in_trouble: int = 0  # of other sites, that back off by themselves; not counted beyond 100,000
+
+    @property
+    def in_trouble(self) -> int:
+        """How many sites and single hosts are left alone for longer than their delay because they fail."""
+        return self.sites_in_trouble + self.hosts_in_trouble
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the page limit is reached, and nothing is in hand any more."""
+        return self.pages_left == 0 and not self.sites_in_hand

@@ -18,7 +18,13 @@ class RequestKind(StrEnum):
 
     PAGE = "page"
     ROBOTS = "robots"
+    ROBOTS_ELSEWHERE = "robots_elsewhere"  # on another site, to which a robots.txt redirects: outside that site's turns
     SITEMAP = "sitemap"
+
+    @property
+    def is_robots(self) -> bool:
+        """Whether it was for a robots.txt."""
+        return self in (RequestKind.ROBOTS, RequestKind.ROBOTS_ELSEWHERE)
 
 
 class Truncation(StrEnum):
@@ -38,7 +44,8 @@ class Fetched:
     head: bytes  # status line and headers of the final answer, up to and with the empty line
     body: bytes  # as sent, still content-encoded; only chunking is undone
     truncated: Truncation | None = None
-    type_refused: bool = False  # the content type is not wanted: cut off after the headers
+    type_refused: bool = False  # the content type is not accepted: cut off after the headers
+    links_only: bool = False  # HTML that is not accepted: to be read for its links, not to be stored
     address: str  # the address that answered, without port
     request_head: bytes  # exactly what we sent
     started_at: float  # Unix seconds

@@ -25,6 +25,7 @@ class Reason(StrEnum):
     CONNECT_TIMEOUT = "connect_timeout"
     CONNECT_FAILED = "connect_failed"
     TLS_FAILED = "tls_failed"
+    NO_HTTPS = "no_https"  # nothing answered under https, which was a guess: the seed was queued under http instead
 
     # A broken answer
     TIMEOUT = "timeout"  # connected, but not finished in time
@@ -35,7 +36,9 @@ class Reason(StrEnum):
 
     # An answer that yields no page
     HTTP_ERROR = "http_error"  # a status that says no, for good or after all tries
-    TYPE_REFUSED = "type_refused"  # a content type nobody asked for
+    TYPE_REFUSED = (
+        "type_refused"  # a content type that the operator does not accept; HTML is read for its links all the same
+    )
     BAD_REDIRECT = "bad_redirect"  # no target, or one that cannot be crawled
     TOO_MANY_REDIRECTS = "too_many_redirects"
 

@@ -19,7 +19,7 @@ from gossamer.simweb.dice import unit_of
 from gossamer.simweb.hosts import split
 from gossamer.simweb.plan import Kind
 from gossamer.simweb.render import render
-from gossamer.simweb.robots import MOVED_PATH, NO_ROBOTS, ROBOTS_PATH
+from gossamer.simweb.robots import MOVED_PATH, NO_ROBOTS, ROBOTS_PATH, policy_name
 from gossamer.simweb.spec import Behaviour
 from gossamer.simweb.traps import TRAPS, Door, trap_body
 
@@ -61,7 +61,7 @@ class Answers:
         url = web.origin(name, scheme) + target
         if trap := web.trap(name):
             return _trapped(web, trap, name, target)
-        if target in (ROBOTS_PATH, MOVED_PATH):
+        if target in (ROBOTS_PATH, MOVED_PATH) or policy_name(target):
             robots = self._robots(url, scheme, name, target)
             if robots is not None:
                 return robots
@@ -128,6 +128,8 @@ class Answers:
         number = web.site_number(name)
         if number is None or (scheme == "https" and not web.spec.tls):
             return None
+        if policy_for := policy_name(target):
+            return self._policy(url, policy_for)
         hosts = web.hosts(number)
         robots = web.robots(name)
         if target == MOVED_PATH and not robots.moved:
@@ -138,7 +140,18 @@ class Answers:
             return _redirect(301, web.origin(hosts.main) + target, url, kind="robots")
         if robots.moved and target == ROBOTS_PATH:
             return _redirect(301, web.origin(name) + MOVED_PATH, url, kind="robots")
+        if robots.elsewhere:
+            return _redirect(301, robots.elsewhere[0], url, kind="robots")
         return _robots_file(robots)
+
+    def _policy(self, url: str, name: str) -> Answer | None:
+        """Return the robots.txt that this site keeps for a host of another, or a redirect to the next that does."""
+        robots = self._web.robots(name) if self._web.site_number(name) is not None else NO_ROBOTS
+        if url not in robots.elsewhere:
+            return None
+        if url == robots.elsewhere[-1]:
+            return _robots_file(robots)
+        return _redirect(302, robots.elsewhere[robots.elsewhere.index(url) + 1], url, kind="robots")
 
 
 def coding_of(web: Web, page: Page, accepts: str) -> str:
@@ -212,7 +225,7 @@ def _planted(page: Page) -> Answer:
         planted.status,
         "".join(f"{name}: {value}\r\n" for name, value in planted.headers).encode("latin-1"),
         planted.body,
-        kind="robots" if planted.path == ROBOTS_PATH else "page",
+        kind="robots" if planted.is_robots or planted.path == ROBOTS_PATH else "page",
         leads_to=planted.leads_to or "",
         wait_s=wait_s,
         retryable=planted.behaviour.retryable or planted.status == 429 or planted.status >= 500,

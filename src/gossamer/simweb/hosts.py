@@ -10,9 +10,18 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.simweb.dice import Spread, unit_of
+from gossamer.simweb.dice import Dice, Spread, unit_of
 from gossamer.simweb.planted import PlantedWeb
-from gossamer.simweb.robots import NO_ROBOTS, Robots, robots_for_all, robots_with_a_name
+from gossamer.simweb.robots import (
+    MOVED_PATH,
+    NO_ROBOTS,
+    ROBOTS_PATH,
+    Robots,
+    policy_name,
+    policy_path,
+    robots_for_all,
+    robots_with_a_name,
+)
 from gossamer.simweb.sitemaps import named_sitemaps
 from gossamer.simweb.traps import TRAPS, trap_kind, trap_site
 from gossamer.simweb.words import SITE_WORDS, SUBDOMAINS
@@ -112,9 +121,13 @@ class HostPlan:
     def robots(self, name: str) -> Robots:
         """Return the rules of a host that exists: those of its main host for one that only redirects."""
         robots = self._robots(name)
-        if not self.spec.sitemaps or robots.status != 200 or name in self.planted.names:
+        if not self.spec.sitemaps or robots.status != 200 or name in self.planted.names or self._is_shared(robots):
             return robots
-        return replace(robots, sitemaps=named_sitemaps(self, name))
+        named = named_sitemaps(self, name)
+        if not robots.elsewhere:
+            return replace(robots, sitemaps=named)
+        own = tuple(url for url in named if self.site_number(split(url)[1]) == self.site_number(name))
+        return replace(robots, sitemaps=own, vain_sitemaps=tuple(url for url in named if url not in own))
 
     def is_alias(self, scheme: str, name: str) -> bool:
         """Say whether all that a host does is to redirect to another one of its site, its robots.txt too."""
@@ -140,11 +153,46 @@ class HostPlan:
         if place < spec.robots_missing:
             return NO_ROBOTS
         moved = place < spec.robots_missing + spec.robots_moved
+        if self._is_elsewhere(number):
+            return self._robots_elsewhere(number, site, hosts.main if name == hosts.alias else name, crawl_delay_s)
+        return self._file(number, moved=moved, crawl_delay_s=crawl_delay_s)
+
+    def _file(self, number: int, *, moved: bool, crawl_delay_s: float | None) -> Robots:
+        spec = self.spec
         place = self._named_spread.unit(number)
         if place >= spec.robots_named:
             return robots_for_all(moved=moved, crawl_delay_s=crawl_delay_s)
         strict = place < spec.robots_named / 2
         return robots_with_a_name(spec.token, strict=strict, moved=moved, crawl_delay_s=crawl_delay_s)
+
+    def _robots_elsewhere(self, number: int, site: int, name: str, crawl_delay_s: float | None) -> Robots:
+        """Return a robots.txt that is on another site: a file for this host, or the other site's own."""
+        dice = Dice(self.spec.seed, "elsewhere", number)
+        keepers = [other for other in (dice.low(self.spec.sites) for _ in range(8)) if self._keeps(other, site)]
+        robots = self._file(number, moved=False, crawl_delay_s=crawl_delay_s)
+        if not keepers:
+            return robots
+        main = self.hosts(keepers[0]).main
+        if dice.chance(0.3) and not self._is_elsewhere(3 * keepers[0]):
+            theirs = self._robots(main)
+            paths = (ROBOTS_PATH, MOVED_PATH) if theirs.moved else (ROBOTS_PATH,)
+            return replace(theirs, moved=False, elsewhere=tuple(self.origin(main) + path for path in paths))
+        keepers = list(dict.fromkeys(keepers))[: 1 + dice.chance(0.4)]
+        urls = (self.origin(self.hosts(keeper).main) + policy_path(name) for keeper in keepers)
+        return replace(robots, elsewhere=tuple(urls))
+
+    def _is_elsewhere(self, number: int) -> bool:
+        """Say whether the robots.txt of a host, by its number, is on another site."""
+        first = self.spec.robots_missing + self.spec.robots_moved
+        return first <= self._missing_spread.unit(number) < first + self.spec.robots_elsewhere
+
+    def _keeps(self, keeper: int, site: int) -> bool:
+        return keeper != site and self.hosts(keeper).moved_to is None
+
+    @staticmethod
+    def _is_shared(robots: Robots) -> bool:
+        """Say whether a robots.txt is another site's own: then it names none of this site's sitemaps."""
+        return bool(robots.elsewhere) and not policy_name(split(robots.elsewhere[-1])[2])
 
     def allowed(self, url: str, token: str) -> bool:
         """Say whether the crawler called `token` may ask for a URL of this web."""

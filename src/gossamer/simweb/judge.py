@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from gossamer.simweb.turns import Early, Pace, early_requests
-from gossamer.urls import host_of, site_of
+from gossamer.simweb.elsewhere import Elsewhere
+from gossamer.simweb.turns import Early, Pace, early_requests, robots_of
+from gossamer.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ class Repeat:
     allowed: int
 
     def __str__(self) -> str:
-        return f"{self.url} ({self.asked} times instead of {self.allowed})"
+        return f"{self.url} (asked for {self.asked}, allowed {self.allowed})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Trapped:
     bound: int
 
     def __str__(self) -> str:
-        return f"{self.site} ({self.pages} pages, at most {self.bound})"
+        return f"{self.site} (pages: {self.pages}, at most {self.bound})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,7 @@ class Verdict:
 
     def summary(self) -> str:
         """Say it in one paragraph."""
-        sentences = [f"{self.requests} requests, {self.visited} pages."]
+        sentences = [f"Requests: {self.requests}; pages: {self.visited}."]
         for name in (
             "missed",
             "unexpected",
@@ -111,6 +112,7 @@ def judge(
     allowed_repeats: int = 0,
     robots_cache_s: float = _ROBOTS_CACHE_S,
     robots_first: bool = True,
+    workers: int = 1,
     slack_s: float = 0.0,
     kills: Sequence[float] = (),
     unheard_s: float = 0.5,
@@ -123,6 +125,8 @@ def judge(
     how many requests too many are forgiven, though still reported; `slack_s` how much a gap may be too short.
     `robots_first` False for a log that begins in the middle of a crawl. `kills` are the instants (CLOCK_MONOTONIC) at
     which the crawler was killed: a Crawl-delay or Retry-After answered less than `unheard_s` before one is forgiven.
+    `workers` is how many processes crawled, over all starts: each may ask once for a robots.txt to which another site's
+    redirects, outside of turns.
     `trap_bounds` says how many pages may be asked for of each trap of a kind; one without a bound is only counted.
     """
     requests = sorted(log, key=lambda request: request.arrived)
@@ -135,11 +139,13 @@ def judge(
         slack_s=slack_s,
         kills=tuple(kills),
         unheard_s=unheard_s,
+        workers=workers,
     )
+    elsewhere = Elsewhere(requests)
     early: list[Early] = []
     robots: list[Request] = []  # those asked for on their own account, not as a hop of another
     for site, theirs in sites.items():
-        found, hops = early_requests(site, theirs, pace)
+        found, hops = early_requests(site, theirs, pace, elsewhere)
         early += found
         robots += [r for r in theirs if r.kind == "robots" and id(r) not in hops]
     pages = [request for request in requests if request.kind == "page"]
@@ -155,10 +161,15 @@ def judge(
         missed=tuple(sorted(visited - asked.keys())),
         unexpected=(*(url for url in asked if url not in visited and url not in disallowed), *strays),
         disallowed=tuple(url for url in asked if url in disallowed),
-        unasked=_unasked(requests) if robots_first else (),
+        unasked=_unasked(requests, elsewhere) if robots_first else (),
         early=tuple(sorted(early, key=lambda fault: fault.arrived)),
         repeated=_repeated([*pages, *traps], tries, again=expected.again if expected is not None else _NOTHING),
-        repeated_robots=_repeated(robots, tries, robots_cache_s),
+        repeated_robots=_repeated(
+            elsewhere.without_waits(robots, [*pages, *traps]),
+            tries,
+            robots_cache_s,
+            again=elsewhere.again(robots, workers),
+        ),
         trapped=_trapped(spent, trap_bounds),
         trap_pages=spent,
         allowed_repeats=allowed_repeats,
@@ -182,15 +193,17 @@ def _trapped(spent: Mapping[str, int], bounds: Mapping[str, int]) -> tuple[Trapp
     return tuple(found)
 
 
-def _unasked(requests: Sequence[Request]) -> tuple[str, ...]:
-    """Return pages that were asked for before anybody had asked for the robots.txt of their host."""
+def _unasked(requests: Sequence[Request], elsewhere: Elsewhere) -> tuple[str, ...]:
+    """Return pages that were asked for before the robots.txt of their host, or what that redirects to."""
     asked: set[str] = set()
     found: dict[str, None] = {}
     for request in requests:
         if request.kind == "robots":
-            asked.add(host_of(request.url))
-        elif request.kind in ("page", "trap") and host_of(request.url) not in asked:
-            found[request.url] = None
+            asked.add(request.url)
+        elif request.kind in ("page", "trap"):
+            robots = robots_of(request.url)
+            if not asked.issuperset((robots, *elsewhere.way(robots))):
+                found[request.url] = None
     return tuple(found)
 
 

@@ -12,6 +12,19 @@ from typing import NamedTuple
 ROBOTS_PATH = "/robots.txt"
 MOVED_PATH = "/policy/robots.txt"  # where robots.txt redirects on hosts that moved it
 
+_POLICY_FOLDER = "/policy/"
+
+
+def policy_path(name: str) -> str:
+    """Return where another site keeps the robots.txt of a host."""
+    return f"{_POLICY_FOLDER}{name}{ROBOTS_PATH}"
+
+
+def policy_name(target: str) -> str:
+    """Return the host whose robots.txt is kept at a path; empty if there is none."""
+    is_policy = target.startswith(_POLICY_FOLDER) and target.endswith(ROBOTS_PATH) and target != MOVED_PATH
+    return target[len(_POLICY_FOLDER) : -len(ROBOTS_PATH)] if is_policy else ""
+
 
 class Group(NamedTuple):
     """Rules for one kind of crawler."""
@@ -31,9 +44,11 @@ class Robots:
 
     status: int = 200  # 404: everything is allowed; 429 and 5xx: nothing is
     moved: bool = False  # answered by a redirect to MOVED_PATH
+    elsewhere: tuple[str, ...] = ()  # URLs on other sites to which it redirects, one to the next; the file is the last
     groups: tuple[Group, ...] = ()
     crawl_delay_s: float | None = None  # the same in every group
     sitemaps: tuple[str, ...] = ()  # that it names
+    vain_sitemaps: tuple[str, ...] = ()  # that it names, on sites for which it may not speak
 
     def allows(self, token: str, target: str) -> bool:
         """Decide whether the crawler called `token` may ask for a path."""
@@ -56,7 +71,7 @@ class Robots:
             if self.crawl_delay_s is not None:
                 lines.append(f"Crawl-delay: {self.crawl_delay_s:g}")
             lines.append("")
-        lines += [f"Sitemap: {url}" for url in self.sitemaps]
+        lines += [f"Sitemap: {url}" for url in (*self.sitemaps, *self.vain_sitemaps)]
         return "\n".join(lines).encode()
 
 

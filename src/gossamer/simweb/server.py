@@ -59,6 +59,13 @@ def _is_own(network: int) -> bool:
     return True
 
 
+def _bind(socket_: socket.socket, address: str, port: int) -> None:
+    try:
+        socket_.bind((address, port))
+    except OSError as error:
+        raise OSError(error.errno, f"port {port} cannot be used ({os.strerror(error.errno or 0)})") from None
+
+
 def _listen(port: int, network: int | None) -> socket.socket:
     """Return a listening socket for all addresses of a network, or for the only one there is."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -67,7 +74,7 @@ def _listen(port: int, network: int | None) -> socket.socket:
         # Where this is not permitted, `Connection` still refuses whatever does not come in by loopback.
         with suppress(OSError, AttributeError):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
-    listener.bind(("0.0.0.0" if network else "127.0.0.1", port))  # noqa: S104
+    _bind(listener, "0.0.0.0" if network else "127.0.0.1", port)  # noqa: S104
     listener.listen(_BACKLOG)
     return listener
 
@@ -78,7 +85,7 @@ async def _serve(orders: Orders) -> None:
     plain = _listen(orders.port, network)
     tls = _listen(orders.tls_port, network) if orders.spec.tls else None
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    names.bind((f"{orders.network}.0.0.1", orders.dns_port))
+    _bind(names, f"{orders.network}.0.0.1", orders.dns_port)
     port, tls_port = plain.getsockname()[1], tls.getsockname()[1] if tls is not None else 0
     web = Web(orders.spec, port=port, tls_port=tls_port, network=network)
     traffic = Traffic(web, orders.folder)

@@ -47,6 +47,7 @@ class Planted:
     links: tuple[str, ...] = ()  # absolute URLs that a perfect crawler finds in the body
     sitemaps: tuple[str, ...] = ()  # of an index: those that it finds there
     leads_to: str | None = None  # the URL it redirects to, if it does
+    is_robots: bool = False  # a robots.txt in another place, to which that of a host redirects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class PlantedName:
 class PlantedRobots:
     """The robots.txt of a planted host, and what `expected` goes by; without one the host answers 404.
 
-    A `Planted` page at /robots.txt is sent in its place, for files that are odd or hostile.
+    A `Planted` page at /robots.txt is sent in its place, for files that are odd, hostile, or elsewhere.
     """
 
     host: str
@@ -97,6 +98,7 @@ class WebSpec:
     # Shares of hosts.
     robots_missing: float = 0.15  # robots.txt is a 404
     robots_moved: float = 0.12  # robots.txt redirects to another path
+    robots_elsewhere: float = 0.0  # robots.txt redirects to another site, or through two
     robots_named: float = 0.4  # robots.txt has a group for `token` beside the one for everybody
     crawl_delay: float = 0.15
 

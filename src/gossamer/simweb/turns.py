@@ -11,6 +11,10 @@ Gaps run from the end of everything that the site was asked before. A continuati
 delay, whichever is smaller. A new turn needs the delay, or the largest Crawl-delay among the robots.txt files
 that the site has served, and what a Retry-After asked for. Requests that overlap are always too early. What a site
 asked for in its last words before the crawler was killed, nobody may have heard.
+
+A robots.txt to which another site's redirects may be asked for outside of turns: see `elsewhere`. Such requests of one
+worker need the delay from each other, and are no part of the gaps above. Once a page of a host is asked for, the
+Crawl-delay that its robots.txt has elsewhere holds for its site.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from gossamer.urls import host_of, site_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gossamer.simweb.elsewhere import Elsewhere
     from gossamer.simweb.log import Request
 
 MAX_HOPS = 5
@@ -38,10 +43,20 @@ class Pace:
     slack_s: float
     kills: tuple[float, ...] = ()  # when it was killed, on the server's clock
     unheard_s: float = 0.0  # of what was said so long before a kill, nothing may be remembered
+    workers: int = 1  # that know nothing of each other's requests outside of turns
+
+    @property
+    def step_s(self) -> float:
+        """The gap between two requests of one turn."""
+        return min(self.inner_gap_s, self.delay_s)
 
     def hears(self, said: float) -> bool:
         """Say whether what was said at an instant must be heeded."""
         return not any(said <= kill <= said + self.unheard_s for kill in self.kills)
+
+    def forgets(self, said: float, now: float) -> bool:
+        """Say whether it was killed in between."""
+        return any(said <= kill <= now for kill in self.kills)
 
     def allows(self, gap_s: float, needed_s: float) -> bool:
         """Say whether a gap is long enough; requests that overlap never are."""
@@ -102,44 +117,101 @@ def robots_of(url: str) -> str:
     return host_of(url) + ROBOTS_PATH
 
 
-def early_requests(site: str, requests: Sequence[Request], pace: Pace) -> tuple[list[Early], set[int]]:
+class _Outside(NamedTuple):
+    """A request outside of turns."""
+
+    ended: float
+    until: float  # the worker that made it may not make another before
+
+
+class _Reading(NamedTuple):
+    """How the requests of a site so far may be understood."""
+
+    turn: _Turn
+    delay_s: float
+    ended: float = float("-inf")  # everything that is part of a turn
+    not_before: float = float("-inf")
+    outside: tuple[_Outside, ...] = ()  # the recent ones
+
+    def gap_s(self, request: Request) -> float:
+        """Return how long after all turns a request comes."""
+        return request.arrived - self.ended
+
+    def full_gap_s(self) -> float:
+        """Return how long that has to be for a new turn."""
+        return max(self.delay_s, self.not_before - self.ended)
+
+    def next(self, request: Request, site: str, pace: Pace, elsewhere: Elsewhere) -> list[_Reading]:
+        """Return all ways to understand one more request that let it come now."""
+        gap_s = self.gap_s(request)
+        turns = []
+        if self.turn.admits(request) and pace.allows(gap_s, pace.step_s):
+            turns.append(self.turn)
+        if pace.allows(gap_s, self.full_gap_s()):
+            turns.append(_Turn())
+        found = [self.after(request, turn, site, pace, elsewhere) for turn in turns]
+        if elsewhere.may_be_outside(request):
+            found += self._outside_of_turns(request, pace)
+        return found
+
+    def after(self, request: Request, turn: _Turn, site: str, pace: Pace, elsewhere: Elsewhere) -> _Reading:
+        """Return the reading after a request of a turn."""
+        delay_s, not_before = self.delay_s, self.not_before
+        if request.wait_s and pace.hears(request.ended):
+            if request.kind == "robots" and request.status == 200:
+                delay_s = max(delay_s, request.wait_s)
+            else:
+                not_before = max(not_before, request.ended + request.wait_s)
+        if request.kind == "page":
+            delay_s = max(delay_s, elsewhere.delay_s(host_of(request.url)))
+        ended = max(self.ended, request.ended)
+        return self._replace(turn=turn.after(request, site), delay_s=delay_s, ended=ended, not_before=not_before)
+
+    def _outside_of_turns(self, request: Request, pace: Pace) -> list[_Reading]:
+        resting = tuple(
+            one
+            for one in self.outside
+            if one.until > request.arrived + pace.slack_s and not pace.forgets(one.ended, request.arrived)
+        )
+        if len(resting) >= pace.workers:
+            return []
+        asked_s = 0.0 if request.status == 200 else request.wait_s
+        made = _Outside(request.ended, request.ended + max(pace.delay_s, asked_s))
+        return [self._replace(outside=(*resting, made))]
+
+
+def early_requests(
+    site: str, requests: Sequence[Request], pace: Pace, elsewhere: Elsewhere
+) -> tuple[list[Early], set[int]]:
     """Return what came too early among a site's requests (in order), and the ids of robots.txt's hops.
 
-    A request with a long gap before it may continue a turn or begin one, and only what follows tells which.
-    All readings are carried along; a request is too early if it is so in every one of them.
+    A request with a long gap before it may continue a turn or begin one, and only what follows tells which. One to
+    which another site's robots.txt redirects may be part of no turn. All readings are carried along; a request is too
+    early if it is so in every one of them.
     """
     early: list[Early] = []
     hops: set[int] = set()
-    turns = {_Turn()}
-    ended = not_before = float("-inf")
-    delay_s = pace.delay_s
+    readings = {_Reading(_Turn(), pace.delay_s)}
     for request in requests:
-        gap_s = request.arrived - ended
-        inner_gap_s, full_gap_s = min(pace.inner_gap_s, pace.delay_s), max(delay_s, not_before - ended)
-        continued = [turn for turn in turns if turn.admits(request)]
-        begins = pace.allows(gap_s, full_gap_s)
-        if not begins and not (continued and pace.allows(gap_s, inner_gap_s)):
-            needed_s = inner_gap_s if continued else full_gap_s
+        continued = [reading for reading in readings if reading.turn.admits(request)]
+        following = {one for reading in readings for one in reading.next(request, site, pace, elsewhere)}
+        if not following:
+            likely = max(continued or readings, key=lambda reading: reading.gap_s(request))
             early.append(
                 Early(
                     url=request.url,
                     site=site,
                     arrived=request.arrived,
-                    gap_s=gap_s,
-                    needed_s=needed_s,
+                    gap_s=likely.gap_s(request),
+                    needed_s=pace.step_s if continued else likely.full_gap_s(),
                     new_turn=not continued,
                 )
             )
-        if any(turn.robots_at == request.url for turn in continued):
+            following = {
+                reading.after(request, reading.turn if continued else _Turn(), site, pace, elsewhere)
+                for reading in continued or readings
+            }
+        if any(reading.turn.robots_at == request.url for reading in continued):
             hops.add(id(request))
-        if begins or not continued:
-            continued.append(_Turn())
-        turns = {turn.after(request, site) for turn in continued}
-        ended = max(ended, request.ended)
-        if not request.wait_s or not pace.hears(request.ended):
-            continue
-        if request.kind == "robots" and request.status == 200:
-            delay_s = max(delay_s, request.wait_s)
-        else:
-            not_before = max(not_before, request.ended + request.wait_s)
+        readings = following
     return early, hops

@@ -14,9 +14,11 @@ from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
+from gossamer.store.files import entries
 from gossamer.store.reading import find_record, sources
 from gossamer.store.scanning import Damage, Record, scan
 from gossamer.store.schemas import LINKS, PAGES, REQUESTS
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,12 +120,12 @@ def check(folder: Path) -> Checked:
     What a living crawl is just writing comes as `unfinished`, and so does what a crash left for the next start.
     """
     checked = Checked()
-    for path in sorted(path for name in names.FOLDERS for path in (folder / name).glob("*")):
+    for path in sorted(path for name in names.FOLDERS for path in entries(folder / name)):
         is_ours = names.worker_of(path) is not None
         if is_ours and path.suffix in (names.JOURNAL_SUFFIX, names.TEMPORARY_SUFFIX):
             checked.note(Flaw.UNFINISHED, path)
     segments, payloads = {}, _Payloads()
-    for path in sorted((folder / names.WARC).glob(f"*{names.SEGMENT_SUFFIX}")):
+    for path in sorted(entries(folder / names.WARC, f"*{names.SEGMENT_SUFFIX}")):
         segments[path.name] = _check_segment(path, payloads, checked)
         checked.records += len(segments[path.name])
     for path, detail in payloads.missing():
@@ -133,7 +135,7 @@ def check(folder: Path) -> Checked:
         checked.pages += batch.num_rows
         _check_rows(folder, batch, segments, missing, checked)
     for file, rows in missing.items():
-        checked.note(Flaw.MISSING_SEGMENT, folder / names.WARC / file, f"{rows} rows point at it")
+        checked.note(Flaw.MISSING_SEGMENT, folder / names.WARC / file, f"named by {count(rows, 'row')}")
     checked.requests = sum(batch.num_rows for batch in _batches(folder, REQUESTS, checked))
     checked.links = sum(batch.num_rows for batch in _batches(folder, LINKS, checked))
     return checked
@@ -148,7 +150,7 @@ def _check_segment(segment: Path, payloads: _Payloads, checked: Checked) -> _Rec
             checked.note(
                 flaw if is_closed or not found.is_tail else Flaw.UNFINISHED,
                 segment,
-                f"{found.length} bytes at {found.offset} are no record",
+                f"no record: {count(found.length, 'byte')} at {found.offset}",
             )
             continue
         for name in found.wrong_digests():
@@ -165,19 +167,19 @@ def _check_segment(segment: Path, payloads: _Payloads, checked: Checked) -> _Rec
 
 def _check_index(segment: Path, records: _Records, checked: Checked) -> None:
     index = names.index_of(segment)
-    count, previous = 0, b""
+    number, previous = 0, b""
     with index.open("rb") as file:
-        for count, line in enumerate(file, start=1):
+        for number, line in enumerate(file, start=1):
             details = read_line(line)
             if details is None or line < previous:
-                checked.note(Flaw.WRONG_INDEX, index, f"line {count} is no entry, or not in order")
+                checked.note(Flaw.WRONG_INDEX, index, f"line {number} is no entry, or not in order")
                 return
             print_ = _print(details.get("url"), details.get("digest"), int(details["length"]))
             if details.get("filename") != segment.name or not records.holds(int(details["offset"]), print_):
-                checked.note(Flaw.WRONG_INDEX, index, f"line {count} names no such record of the segment")
+                checked.note(Flaw.WRONG_INDEX, index, f"line {number} names no such record of the segment")
             previous = line
-    if count != len(records):
-        checked.note(Flaw.WRONG_INDEX, index, f"it has {count} lines for {len(records)} answers")
+    if number != len(records):
+        checked.note(Flaw.WRONG_INDEX, index, f"{count(number, 'line')} for {count(len(records), 'answer')}")
 
 
 def _batches(folder: Path, table: Table, checked: Checked) -> Iterator[pa.RecordBatch]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from gossamer.wording import size
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -17,6 +19,14 @@ def free_space(folder: Path) -> int:
     return status.f_bavail * status.f_frsize
 
 
+def mount_point(folder: Path) -> Path:
+    """Return where the folder's file system is mounted: the name under which an operator knows the disk."""
+    path = folder.resolve()
+    while not path.is_mount():
+        path = path.parent
+    return path
+
+
 class DiskGuard:
     """Says whether the crawl is to pause for want of room. Pure: it is told what is free.
 
@@ -26,6 +36,12 @@ class DiskGuard:
     def __init__(self, min_free_bytes: int) -> None:
         self._min_free_bytes = min_free_bytes
         self.is_paused = False
+
+    def complaint(self, disk: Path, free_bytes: int) -> str:
+        """Say which disk is nearly full, what is free, and what is needed."""
+        goes_on = size(self._min_free_bytes * _RESUME_FACTOR)
+        least = size(self._min_free_bytes)
+        return f"disk nearly full: {size(free_bytes)} free on {disk}, at least {least} needed, {goes_on} to go on"
 
     def look(self, free_bytes: int) -> bool:
         """Take note of what is free, and tell whether to pause."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, BinaryIO
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from gossamer.store.names import TEMPORARY_SUFFIX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+_DEVICES: Final = Path("/dev")
 
 
 class GrowingFile:
@@ -83,9 +87,21 @@ class GrowingFile:
         self._is_torn = False
 
 
+def check_replaceable(path: Path) -> None:
+    """Raise OSError unless a file of this name can be put in place: one that is renamed over a device destroys it."""
+    path.parent.stat()
+    if not path.parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if (path.exists() and not path.is_file()) or path.parent.resolve() == _DEVICES:
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """Write a whole file: under another name first, on disk, and then at once under its own."""
+    check_replaceable(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
     try:
         with temporary.open("wb") as file:
@@ -97,6 +113,17 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def entries(folder: Path, pattern: str = "*") -> list[Path]:
+    """Return what a folder holds under such names; nothing if it is not there.
+
+    Raises PermissionError for a folder that may not be read, where `glob` finds nothing.
+    """
+    try:
+        return [path for path in folder.iterdir() if fnmatchcase(path.name, pattern)]
+    except FileNotFoundError:
+        return []
 
 
 def cut(path: Path, length: int) -> None:

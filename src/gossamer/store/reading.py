@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from gossamer.records import LinkRow, PageRow, RequestRow
 from gossamer.store import names
+from gossamer.store.files import entries
 from gossamer.store.journals import read_batches
 from gossamer.store.scanning import record_at
 from gossamer.store.schemas import LINKS, PAGES, REQUESTS, Table
@@ -70,12 +71,12 @@ def sources(folders: Folders, table: Table) -> list[Source]:
     found = []
     for folder in listed(folders):
         journals = {}
-        for path in (folder / names.JOURNAL).glob(f"{table.name}-*{names.JOURNAL_SUFFIX}"):
+        for path in entries(folder / names.JOURNAL, f"{table.name}-*{names.JOURNAL_SUFFIX}"):
             try:
                 journals[names.stem_of(path)] = Source(path, table, pa.OSFile(os.fspath(path)))
             except FileNotFoundError:  # it has become a part, which is listed below
                 continue
-        parts = (folder / table.name).glob(f"part-*{names.PART_SUFFIX}")
+        parts = entries(folder / table.name, f"part-*{names.PART_SUFFIX}")
         # In this order: the part stands for its journal.
         found += list((journals | {names.stem_of(path): Source(path, table) for path in parts}).values())
     return sorted(found, key=lambda source: (names.stem_of(source.path), source.path))

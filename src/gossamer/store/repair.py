@@ -14,6 +14,7 @@ from gossamer.store import names
 from gossamer.store.files import remove
 from gossamer.store.parts import convert
 from gossamer.store.segments import finish_segment
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -54,7 +55,7 @@ def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
         torn_bytes = finish_segment(segment)
         cut_bytes += torn_bytes
         if torn_bytes:
-            _LOG.info("%s: %d bytes of a torn record were cut off", segment.name, torn_bytes)
+            _LOG.info("%s: a torn record of %s was cut off", segment.name, count(torn_bytes, "byte"))
     return Repaired(parts=parts, segments=len(unfinished), cut_bytes=cut_bytes, removed_files=removed)
 
 

@@ -101,7 +101,12 @@ REQUESTS = Table(
         _column("url_hash", pa.binary(16), "xxh3-128 of the URL"),
         _column("url", pa.string(), "URL that was asked for"),
         _column("site", pa.string(), "registrable domain or IP address", repeats=True),
-        _column("kind", pa.string(), "page, robots or sitemap", repeats=True),
+        _column(
+            "kind",
+            pa.string(),
+            "page, robots, sitemap, or robots_elsewhere: on another site than the robots.txt that redirects there",
+            repeats=True,
+        ),
         _column("started_at", _TIME, "when the request began"),
         _column("ended_at", _TIME, "when its last byte came, or it failed"),
         _column("status", pa.int16(), "HTTP status; 0 if there was no answer"),

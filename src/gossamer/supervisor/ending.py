@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from gossamer.records import Stats
+    from gossamer.records import SeedOutcome, Stats
     from gossamer.supervisor.progress import Progress
 
 BLIND: Final = "Whether the crawl is over cannot be told yet (%s)."  # whoever looks says so in these words
@@ -24,6 +24,11 @@ class End(Enum):
     MISTAKE = "the operator's mistake"
     DYING = "workers keep dying"
 
+    @property
+    def is_finish(self) -> bool:
+        """Whether the crawl has done what it was to do."""
+        return self in (End.DRAINED, End.PAGE_LIMIT)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
@@ -32,12 +37,13 @@ class Ended:
     end: End
     detail: str = ""  # a sentence, for mistakes and deaths
     progress: Progress
+    seeds: tuple[SeedOutcome, ...] = ()  # what became of them, over all starts
 
 
 def end_of(drained: bool, stats: Stats | None, *, elapsed_s: float, max_duration_s: float | None) -> End | None:
     """Tell whether a crawl is over by itself, and why; by the clock alone if its figures are not known."""
     if drained:
         return End.DRAINED
-    if stats is not None and stats.pages_left == 0 and not stats.sites_in_hand:
+    if stats is not None and stats.is_full:
         return End.PAGE_LIMIT
     return End.DURATION if max_duration_s is not None and elapsed_s >= max_duration_s else None

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 FILE_NAME: Final = "lock"
 PATIENCE_S: Final = 5.0  # workers of a supervisor that was killed need a moment to die
@@ -58,16 +59,26 @@ def hold_folder(folder: Path, *, patience_s: float = PATIENCE_S) -> Iterator[int
         os.close(descriptor)
 
 
-def note_holder(descriptor: int, *, started_at: float, troubles: Sequence[str] = ()) -> None:
-    """Write into the lock who holds it and what troubles it: in place, so that it can be done on a full disk too."""
-    said = {"pid": os.getpid(), "started_at": started_at, "troubles": [trouble[:200] for trouble in troubles[:5]]}
+def note_holder(
+    descriptor: int, *, started_at: float, troubles: Sequence[str] = (), counted: Mapping[str, float] | None = None
+) -> None:
+    """Write into the lock who holds it, what troubles it and what this start has counted.
+
+    In place, so that it can be done on a full disk too.
+    """
+    said = {
+        "pid": os.getpid(),
+        "started_at": started_at,
+        "troubles": [trouble[:200] for trouble in troubles[:5]],
+        "counted": dict(counted or {}),
+    }
     os.pwrite(descriptor, json.dumps(said).ljust(_NOTE_CHARS).encode(), 0)
 
 
 def is_held(folder: Path) -> bool:
     """Tell whether a crawl is running in a folder, or some process of one is left."""
     try:
-        descriptor = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(folder / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)  # another user may only read it
     except OSError:
         return False
     try:
@@ -121,7 +132,7 @@ def _explain(folder: Path) -> str:
     if any(holder.pid == supervisor and not holder.stopped for holder in found):
         return (
             f"A crawl (pid {supervisor}) is running in {folder}: "
-            f"stop it with `gossamer stop --data-dir {folder}`, or choose another folder with --data-dir."
+            f"stop it with `{to_type('stop', folders=folder)}`, or choose another folder with --data-dir."
         )
     if not found and supervisor == os.getpid():
         return f"This program is crawling in {folder} already: end that crawl first, or choose another folder."

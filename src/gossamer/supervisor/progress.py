@@ -6,14 +6,16 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from gossamer.supervisor.outlook import Outlook
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gossamer.records import Stats
+    from gossamer.supervisor.ending import End
 
 RATE_WINDOW_S: Final = 10
-DRAIN_WINDOW_S: Final = 60.0  # a queue grows and shrinks in bursts
-LEAST_DRAIN_S: Final = 10.0  # whoever has looked for less than this cannot tell where the queue is going
+SHOWN: Final = ("bytes", "retries")  # counted since this start
 NOTABLE_WAIT_S: Final = 3.0  # a crawl that does nothing for longer looks stuck
 
 # Of a worker's figures these say how things are now; all others count what happened since it started.
@@ -34,14 +36,6 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
-    """When a crawl will be over, as far as anyone can tell."""
-
-    left_s: float | None = None  # None: nobody can
-    why: str = "too early to tell"  # what it ends with, or why nobody can tell
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """A crawl at one instant."""
 
@@ -53,7 +47,7 @@ class Progress:
     workers: int  # how many there should be
     alive: int
     troubles: tuple[str, ...] = ()  # why workers start nothing new
-    stopping: bool = False
+    end: End | None = None  # why it is ending
     members: tuple[Member, ...] = ()  # those alive
     outlook: Outlook = field(default_factory=Outlook)
 
@@ -70,6 +64,11 @@ class Progress:
         """Pages kept since this start."""
         return int(self.figures.get("pages", 0))
 
+    @property
+    def counted(self) -> dict[str, float]:
+        """What this start has counted so far, of what is shown."""
+        return {name: self.figures.get(name, 0) for name in SHOWN}
+
 
 @dataclass(slots=True)
 class Tally:
@@ -77,7 +76,6 @@ class Tally:
 
     _former: Counter[str] = field(default_factory=Counter)  # of workers that have ended
     _recent: deque[tuple[float, float, float]] = field(default_factory=deque)  # when, pages, bytes
-    _queued: deque[tuple[float, int]] = field(default_factory=deque)  # when, URLs
 
     def bury(self, figures: Mapping[str, float]) -> None:
         """Keep what a worker that has ended had counted."""
@@ -101,31 +99,6 @@ class Tally:
             return 0.0, 0.0
         # A worker that was killed takes its last second's count with it: less than nothing is nothing.
         return max(0.0, pages - pages_then) / (now_s - then_s), max(0.0, size - bytes_then) / (now_s - then_s)
-
-    def drain(self, now_s: float, queued: int) -> float | None:
-        """Return by how many URLs a second the queue shrank of late, None while it is too early to tell."""
-        self._queued.append((now_s, queued))
-        while now_s - self._queued[0][0] > DRAIN_WINDOW_S:
-            self._queued.popleft()
-        then_s, queued_then = self._queued[0]
-        return (queued_then - queued) / (now_s - then_s) if now_s - then_s >= LEAST_DRAIN_S else None
-
-
-def foresee(stats: Stats, *, pages_per_s: float, drain_per_s: float | None, time_left_s: float | None) -> Outlook:
-    """Tell what ends a crawl first if all goes on as it did of late; honest if that cannot be told."""
-    ends = []
-    if time_left_s is not None:
-        ends.append((max(0.0, time_left_s), "until the time limit"))
-    if stats.pages_left is not None and pages_per_s > 0:
-        ends.append((stats.pages_left / pages_per_s, "until the page limit, at this rate"))
-    if drain_per_s is not None and drain_per_s > 0:
-        ends.append((stats.queued / drain_per_s, "until the queue is empty, at this rate"))
-    if ends:
-        left_s, why = min(ends)
-        return Outlook(left_s=left_s, why=why)
-    if drain_per_s is None:
-        return Outlook()
-    return Outlook(why="the queue does not shrink" if pages_per_s > 0 else "no page came of late")
 
 
 def _add(total: Counter[str], figures: Mapping[str, float]) -> None:

@@ -15,10 +15,12 @@ from gossamer.store.names import name_of
 from gossamer.supervisor.child import MISTAKE, Child, label_of
 from gossamer.supervisor.complaint import Complaint
 from gossamer.supervisor.ending import BLIND, End, Ended, end_of
-from gossamer.supervisor.progress import Member, Progress, Tally, foresee
+from gossamer.supervisor.outlook import Forecast
+from gossamer.supervisor.progress import Member, Progress, Tally
+from gossamer.wording import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     from gossamer.frontier import Frontier
@@ -72,6 +74,7 @@ class Supervisor:
         self._deserted = deserted
         self._children: set[Child] = set()
         self._tally = Tally()
+        self._forecast = Forecast()
         self._end: End | None = None
         self._detail = ""
         self._stopping = asyncio.Event()
@@ -186,7 +189,7 @@ class Supervisor:
                 await asyncio.sleep(TICK_S)
             else:
                 if freed:
-                    log.info("%d sites that worker %s had in hand are free again.", freed, label)
+                    log.info("Free again: %s that worker %s had in hand.", count(freed, "site"), label)
                 return
 
     def _kill_late(self) -> None:
@@ -270,16 +273,15 @@ class Supervisor:
             stats=stats,
             workers=self._workers,
             alive=len(self._children),
-            troubles=(*troubles, *sorted({child.trouble for child in self._children if child.trouble})),
-            stopping=self._stopping.is_set(),
+            troubles=(*troubles, *_one_of_each_kind(child.trouble for child in self._children)),
+            end=self._end,
             members=tuple(
                 Member(label=label_of(child.pid), figures=child.figures)
                 for child in sorted(self._children, key=lambda child: child.pid)
             ),
-            outlook=foresee(
+            outlook=self._forecast.look(
+                now_s,
                 stats,
-                pages_per_s=pages_per_s,
-                drain_per_s=self._tally.drain(now_s, stats.queued),
                 time_left_s=None if self._max_duration_s is None else self._started_s + self._max_duration_s - now_s,
             ),
         )
@@ -300,3 +302,8 @@ class Supervisor:
         if not answer.done():
             raise FrontierError("it does not answer")
         return answer.result()
+
+
+def _one_of_each_kind(troubles: Iterable[str]) -> list[str]:
+    """Return one trouble of each kind: two workers meet the same one with other details behind the colon."""
+    return sorted({trouble.partition(":")[0]: trouble for trouble in troubles if trouble}.values())

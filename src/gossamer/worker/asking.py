@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from gossamer.politeness.hosts import robots_redirect, robots_url
+from gossamer.politeness.hosts import is_silence
 from gossamer.politeness.pace import step_gap_s
 from gossamer.records import Failed, Reason, RequestKind
 from gossamer.worker.rows import request_row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gossamer.fetch import Fetcher
     from gossamer.frontier.clock import Clock
     from gossamer.politeness.outage import OutageGuard
     from gossamer.politeness.pace import PaceSettings
     from gossamer.records import Fetched, QueuedUrl
     from gossamer.store.store import Store
+    from gossamer.urls import Url
     from gossamer.workbench import SiteInHand
     from gossamer.worker.figures import Figures
 
@@ -34,15 +37,26 @@ class MayAsk(Protocol):
 class Turn:
     """One visit to a site: what it takes to get one page."""
 
-    __slots__ = ("closes_circle", "ended_s", "queued", "response_s", "retry_after_s", "site")
+    __slots__ = (
+        "closes_circle", "ended_s", "guess", "queued", "response_s", "retry_after_s", "silence", "site",
+        "troubled_host",
+    )  # fmt: skip
 
     def __init__(self, site: SiteInHand) -> None:
         self.site = site
         self.queued: QueuedUrl | None = None  # what it is for
         self.ended_s: float | None = None  # when its last request ended; None: none was made
         self.closes_circle = False  # the page's canonical redirects back to it: it is kept after all
-        self.response_s = 0.0  # how long its last request took
+        self.response_s = 0.0  # how long its last answer took
         self.retry_after_s: float | None = None  # what the server asked for
+        self.silence: Reason | None = None  # why the last host that did not answer did not
+        self.guess: QueuedUrl | None = None  # a URL under https that does not answer, while http is tried
+        self.troubled_host = ""  # that answered last, as one in trouble does
+
+    def tries(self, url: QueuedUrl) -> int:
+        """Return the failures that a URL and its host have behind them."""
+        state = self.site.hosts.get(url.host)
+        return url.tries + (state.silent if state else 0)
 
 
 class Asker:
@@ -77,7 +91,7 @@ class Asker:
                 await asyncio.sleep(wait_s)
 
     async def ask(
-        self, turn: Turn, url: str, kind: RequestKind, *, tries: int, finishing: bool = False
+        self, turn: Turn, url: str, kind: RequestKind, *, tries: int, for_links: bool = False, finishing: bool = False
     ) -> Fetched | Failed:
         """Make one request and write it down."""
         site = turn.site
@@ -85,30 +99,46 @@ class Asker:
         try:
             with self._figures.under_way():
                 answer = await self._fetcher.fetch(
-                    url, kind=kind, before_send=lambda: self._may_ask(finishing=finishing)
+                    url, kind=kind, for_links=for_links, before_send=lambda: self._may_ask(finishing=finishing)
                 )
         finally:
             turn.ended_s = self._clock()
-        if isinstance(answer, Failed) and answer.reason is Reason.CANCELLED and not answer.address:
-            turn.ended_s = ended_before_s  # it was not made
+        if not was_made(answer):
+            turn.ended_s = ended_before_s
             return answer
-        turn.response_s = answer.duration_s
-        if site.delay_s and (isinstance(answer, Failed) or answer.type_refused or answer.truncated):
-            turn.ended_s += HANG_UP_S
-        row = request_row(answer, site=site.site, kind=kind, attempt=tries + 1, worker=self._name, delay_s=site.delay_s)
-        self._store.keep_request(row)
-        self._figures.request(row)
-        self._outage.report(turn.ended_s, site.site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
+        turn.response_s = 0.0 if is_silence(answer) else answer.duration_s
+        turn.ended_s += hang_up_s(answer, site.delay_s)
+        self._write_down(answer, kind, site=site.site, tries=tries, delay_s=site.delay_s, ended_s=turn.ended_s)
         return answer
 
-    async def ask_robots(self, turn: Turn, page: QueuedUrl) -> Fetched | Failed:
-        """Fetch a robots.txt, behind redirects within the site: nobody else's site is asked in this one's turn."""
-        url = robots_url(page.host)
-        for hop in range(MAX_HOPS + 1):
-            await self.pause(turn)
-            answer = await self.ask(turn, url, RequestKind.ROBOTS, tries=page.tries, finishing=hop > 0)
-            target = robots_redirect(answer, url)
-            if target is None or target.site != turn.site.site or hop == MAX_HOPS:
-                break
-            url = target.url
+    async def ask_elsewhere(
+        self, url: Url, *, tries: int, delay_s: float, may_ask: Callable[[], bool]
+    ) -> Fetched | Failed:
+        """Request a robots.txt of another site, which is no part of any turn, and write it down."""
+        kind = RequestKind.ROBOTS_ELSEWHERE
+        with self._figures.under_way():
+            answer = await self._fetcher.fetch(
+                url.url, kind=kind, before_send=lambda: may_ask() and self._may_ask(finishing=True)
+            )
+        if was_made(answer):
+            self._write_down(answer, kind, site=url.site, tries=tries, delay_s=delay_s, ended_s=self._clock())
         return answer
+
+    def _write_down(
+        self, answer: Fetched | Failed, kind: RequestKind, *, site: str, tries: int, delay_s: float, ended_s: float
+    ) -> None:
+        row = request_row(answer, site=site, kind=kind, attempt=tries + 1, worker=self._name, delay_s=delay_s)
+        self._store.keep_request(row)
+        self._figures.request(row)
+        self._outage.report(ended_s, site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
+
+
+def was_made(answer: Fetched | Failed) -> bool:
+    """Tell whether a request was made, or cancelled before anything was sent."""
+    return not isinstance(answer, Failed) or answer.reason is not Reason.CANCELLED or bool(answer.address)
+
+
+def hang_up_s(answer: Fetched | Failed, delay_s: float) -> float:
+    """Return how much later than for us a request may have ended for its server."""
+    is_cut = isinstance(answer, Failed) or answer.type_refused or answer.truncated
+    return HANG_UP_S if delay_s and is_cut else 0.0

@@ -14,7 +14,8 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.patience import growing_wait_s
 from gossamer.politeness.scope import Exclusions
 from gossamer.records import GONE, Claimed, CrawlState
-from gossamer.store.disk import DiskGuard, free_space
+from gossamer.store.disk import DiskGuard, free_space, mount_point
+from gossamer.wording import count
 from gossamer.worker.lease import Lease
 from gossamer.worker.ledger import Ledger
 
@@ -48,7 +49,7 @@ class _Answer:
 
     lost: tuple[tuple[str, int], ...]  # sites, by epoch, that are not ours any more
     claimed: Claimed | Gone | None
-    disk_is_low: bool
+    disk_trouble: str  # empty if there is room
     joins: int  # by whom it was handed in
 
 
@@ -226,7 +227,7 @@ class Desk:
                 self.trouble = trouble
                 await asyncio.sleep(growing_wait_s(attempts, first_s=1.0, most_s=MOST_PATIENCE_S))
         page.committed.set_result(None)
-        self._heed_disk(is_low=answer.disk_is_low)
+        self._heed_disk(answer.disk_trouble)
         if answer.lost:
             self._drop(answer.lost)
         if answer.claimed is GONE:
@@ -258,12 +259,19 @@ class Desk:
             if page and not page.is_handed_in:
                 lost += self._frontier.complete(page.batch(self._clock())).lost
                 page.is_handed_in = True
-            disk_is_low = self._disk.look(free_space(self._folder))
-            claimed = self._frontier.claim(wanted) if wanted and not disk_is_low else None
+            disk_trouble = self._look_at_disk()
+            claimed = self._frontier.claim(wanted) if wanted and not disk_trouble else None
         except FrontierError:
             self._unsure = True
             raise
-        return _Answer(lost=lost, claimed=claimed, disk_is_low=disk_is_low, joins=self._joins)
+        return _Answer(lost=lost, claimed=claimed, disk_trouble=disk_trouble, joins=self._joins)
+
+    def _look_at_disk(self) -> str:
+        """Return what is wrong with the room on the disk, if anything."""
+        free_bytes = free_space(self._folder)
+        if not self._disk.look(free_bytes):
+            return ""
+        return self._disk.complaint(mount_point(self._folder), free_bytes)
 
     def _join(self, joins: int) -> None:
         """Join again, unless that has happened since."""
@@ -273,14 +281,14 @@ class Desk:
 
     # ------------------------------------------------------------------ steps of the above
 
-    def _heed_disk(self, *, is_low: bool) -> None:
-        if is_low and not self.trouble:
-            log.warning("The disk is nearly full: nothing new is started until there is room.")
-        self.trouble = "disk nearly full" if is_low else ""
-        self._halted = is_low
+    def _heed_disk(self, trouble: str) -> None:
+        if trouble and not self.trouble:
+            log.warning("Nothing new is started until there is room: %s (--min-free-space).", trouble)
+        self.trouble = trouble
+        self._halted = bool(trouble)
 
     def _drop(self, lost: tuple[tuple[str, int], ...]) -> None:
-        log.warning("%d sites of a report were no longer this worker's: their waits stay.", len(lost))
+        log.warning("A report named %s no longer this worker's: the waits stay.", count(len(lost), "site"))
         held = self._bench.held()
         for site, epoch in lost:
             if held.get(site) == epoch:  # it may be ours again, by a later claim

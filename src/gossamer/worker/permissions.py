@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from gossamer import metrics
 from gossamer.politeness.answers import retry_after_of
-from gossamer.politeness.hosts import asked_delay_s, is_fresh, judge_robots, refusal_of, rules_of
+from gossamer.politeness.elsewhere import judge_found
+from gossamer.politeness.hosts import asked_delay_s, is_fresh, refusal_of, rules_of
 from gossamer.records import Barred, GivenUp, Reason
 from gossamer.urls import host_of
 
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
     from gossamer.records import HostState, QueuedUrl
     from gossamer.workbench import SiteInHand
-    from gossamer.worker.asking import Asker, Turn
+    from gossamer.worker.asking import Turn
     from gossamer.worker.desk import Desk
     from gossamer.worker.manners import Manners
+    from gossamer.worker.robots import RobotsFinder
     from gossamer.worker.settling import Settler
     from gossamer.worker.sitemaps import Sitemaps
 
@@ -34,14 +36,14 @@ class Permissions:
         *,
         manners: Manners,
         desk: Desk,
-        asker: Asker,
+        robots: RobotsFinder,
         settler: Settler,
         sitemaps: Sitemaps,
         wall_clock: Callable[[], float],
     ) -> None:
         self._manners = manners
         self._desk = desk
-        self._asker = asker
+        self._robots = robots
         self._settler = settler
         self._sitemaps = sitemaps
         self._wall_clock = wall_clock
@@ -69,6 +71,8 @@ class Permissions:
         state = turn.site.hosts.get(url.host)
         if not is_fresh(state, self._wall_clock()):
             state = await self._ask_host(turn, url, state)
+        else:
+            self._settler.adopt(turn, url)
         if state is None:
             return False
         if reason := refusal_of(state, url.url):
@@ -79,20 +83,22 @@ class Permissions:
     async def _ask_host(self, turn: Turn, url: QueuedUrl, former: HostState | None) -> HostState | None:
         """Read a host's robots.txt and keep what it says; None if there is nothing to go by for now."""
         site = turn.site
-        answer = await self._asker.ask_robots(turn, url)
-        read = judge_robots(
-            answer,
+        found = await self._robots.find(turn, url)
+        answer = found.answer
+        read = judge_found(
+            found,
             host=url.host,
             previous=former,
             agent=self._manners.agent,
             now_at=self._wall_clock(),
             settings=self._manners.robots,
         )
-        if read.unreachable or self._settler.excuses(answer):
+        if answer is not None and (read.unreachable or self._settler.excuses(answer)):
             verdict = self._settler.judge(turn, url, answer)
             self._settler.give_up_or_retry(turn, url, answer, verdict)
             return None
-        is_alias = host_of(answer.url) != url.host
+        self._settler.adopt(turn, url)
+        is_alias = host_of(found.own_url) != url.host
         sitemaps = await self._sitemaps.find(turn, url, read.state, previous=former, is_alias=is_alias)
         site.hosts[url.host] = read.state
         if rules_of(read.state).delay_clamped:
@@ -103,7 +109,8 @@ class Permissions:
         if site.own_delay_s > self._manners.pace.delay_s:
             self._desk.ledger.full.set()  # a crash should not forget it
         if read.blocked:
-            turn.retry_after_s = retry_after_of(answer, self._wall_clock())
+            if answer is not None and found.keep_s is None:  # another site speaks for itself
+                turn.retry_after_s = retry_after_of(answer, self._wall_clock())
             site.take_urls_of(url.host)  # they stay queued until the block ends
             return None
         await committed  # the rules are kept before the page that they allow is asked for

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from gossamer.frontier import FrontierError
+from gossamer.politeness.answers import plain_http
 from gossamer.records import Done, GivenUp, Kind, Link, QueuedUrl, Reason
 from gossamer.urls import identify, normalise
 from gossamer.worker.leaving_out import is_ours, was_left_out
@@ -41,12 +44,27 @@ class Redirects:
         if not seeded and url.kind != Kind.SITEMAP and not self._manners.include.admits(named):
             return None
         hops = url.hops + 1
-        self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, url.url_hash, url.kind)])
+        kind = Kind.SITEMAP if url.kind == Kind.SITEMAP else Kind.PAGE
+        self._desk.ledger.note_links([Link(*named, url.depth, url.rank, seeded, hops, url.url_hash, kind)])
         ours = is_ours(turn, url, named, self._manners.scope.scope)
-        state = turn.site.hosts.get(named.host)
-        if not ours or (state and state.blocked_s) or not await self._is_new(turn, named):
+        if not ours or not await self._is_new(turn, named) or await self._is_blocked(turn, named.host):
             return None
-        return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, url.kind)
+        return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, kind)
+
+    async def step_to_http(self, turn: Turn, url: QueuedUrl) -> QueuedUrl | None:
+        """Return the same place under http, to be tried in this turn, if https was a guess and does not answer.
+
+        It is queued, and the guess settled, only when its host answers: until then it is no URL of the crawl.
+        """
+        named = plain_http(url, turn.silence) if turn.guess == url else None
+        if named is None:
+            return None
+        state = turn.site.hosts.get(named.host)
+        # One that only did not answer is tried as often as its twin: the waits of that one are its own.
+        is_closed = state is not None and state.blocked_s and (state.given_up or not state.silent)
+        if is_closed or await self._desk.known(named.site, named.url_hash):
+            return None
+        return QueuedUrl(*named[:2], named.host, url.depth, url.rank, url.hops, 0, Kind.PAGE)
 
     def _target(self, url: QueuedUrl, location: str) -> Url | Reason:
         """Return where a redirect leads, or why it is given up; what belongs to the seeds is welcome anywhere."""
@@ -61,6 +79,15 @@ class Redirects:
         if not self._hooks.accepts(target):
             return Reason.OUT_OF_SCOPE
         return Reason.TRAP if self._chooser.is_trap(named) else named
+
+    async def _is_blocked(self, turn: Turn, host: str) -> bool:
+        """Tell whether nothing may be asked of a host now; one that did not answer may not have come with the claim."""
+        hosts = turn.site.hosts
+        if host not in hosts:
+            with suppress(FrontierError):
+                found = await self._desk.find_hosts(turn.site.site)
+                hosts.update((state.host, state) for state in found if state.host == host)
+        return host in hosts and hosts[host].blocked_s > 0
 
     async def _is_new(self, turn: Turn, named: Url) -> bool:
         """Tell whether a redirect's target is this turn's: not known yet, or left out for what now leads to it."""

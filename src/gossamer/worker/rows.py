@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from gossamer.politeness.answers import retry_after_of
 from gossamer.politeness.heads import header
-from gossamer.records import Failed, LinkRow, PageRow, RequestKind, RequestRow
+from gossamer.records import Failed, LinkRow, PageRow, RequestRow
 from gossamer.urls import hash_url
 
 if TYPE_CHECKING:
-    from gossamer.records import Fetched, ParsedPage, QueuedUrl
+    from gossamer.records import Fetched, ParsedPage, QueuedUrl, RequestKind
 
 
 def request_row(
@@ -32,7 +32,7 @@ def request_row(
         reason=reason,
         bytes=size,
         address=answer.address,
-        robots="unchecked" if kind is RequestKind.ROBOTS else "allowed",
+        robots="unchecked" if kind.is_robots else "allowed",
         attempt=attempt,
         worker=worker,
         wait_s=max(delay_s, retry_after_of(answer, ended_at) or 0.0),

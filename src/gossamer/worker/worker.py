@@ -11,6 +11,7 @@ from gossamer.politeness.answers import Kept, Moved, Refused, TryLater
 from gossamer.politeness.keeping import is_foreign
 from gossamer.politeness.outage import OutageGuard
 from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
+from gossamer.politeness.scope import may_lead_on
 from gossamer.politeness.sitemaps import submission_of
 from gossamer.records import Done, Fetched, GivenUp, Kind, ParseFailed, Reason, RequestKind
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
@@ -19,6 +20,7 @@ from gossamer.worker.hooks import Hooks
 from gossamer.worker.leaving_out import left_out_for, with_robots_signals
 from gossamer.worker.permissions import Permissions
 from gossamer.worker.redirects import Redirects
+from gossamer.worker.robots import RobotsFinder
 from gossamer.worker.rounds import Rounds
 from gossamer.worker.rows import link_rows, page_row
 from gossamer.worker.settling import Settler
@@ -95,10 +97,18 @@ class Worker:
             figures=figures,
             chooser=self._chooser,
         )
-        self._permissions = Permissions(
+        robots = RobotsFinder(
             manners=manners,
             desk=desk,
             asker=self._asker,
+            settler=self._settler,
+            clock=clock,
+            wall_clock=wall_clock,
+        )
+        self._permissions = Permissions(
+            manners=manners,
+            desk=desk,
+            robots=robots,
             settler=self._settler,
             sitemaps=self._sitemaps,
             wall_clock=wall_clock,
@@ -156,40 +166,47 @@ class Worker:
             self._end(turn)
 
     async def _get_page(self, turn: Turn, url: QueuedUrl) -> None:
-        """Fetch a page or a sitemap, behind its robots.txt and its redirects, and settle every URL on the way."""
-        url = url._replace(url=submission_of(url.url).url)
+        """Fetch a page or a sitemap, behind its robots.txt and its redirects, and settle every URL on the way.
+
+        A chain that is too long for one turn ends: its next page is queued and gets a turn of its own.
+        """
+        following: QueuedUrl | None = url._replace(url=submission_of(url.url).url)
         for _ in range(MAX_HOPS + 1):
-            if self._permissions.is_excluded(turn, url) or not await self._permissions.is_allowed(turn, url):
+            if following is not None:
+                following = await self._ask_for(turn, following)
+        self._settler.drop_guess(turn)
+
+    async def _ask_for(self, turn: Turn, url: QueuedUrl) -> QueuedUrl | None:
+        """Ask for one URL if it may be asked for, and settle it; return what follows in the same turn."""
+        if self._permissions.is_excluded(turn, url):
+            return None
+        if not await self._permissions.is_allowed(turn, url):
+            return await self._redirects.step_to_http(turn, url)
+        url = self._sitemaps.recognise(turn, url)
+        kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE
+        await self._asker.pause(turn)
+        async with self._room:
+            if self._permissions.is_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
                 return None
-            url = self._sitemaps.recognise(turn, url)
-            kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE
-            await self._asker.pause(turn)
-            async with self._room:
-                if self._permissions.is_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
-                    return None
-                answer = await self._asker.ask(turn, url.url, kind, tries=url.tries)
-                verdict = self._settler.judge(turn, url, answer)
-                if isinstance(verdict, Kept) and isinstance(answer, Fetched):
-                    target = await self._keep(turn, url, answer)
-                else:
-                    self._settler.archive(turn, url, answer)
-                    target = verdict.location if isinstance(verdict, Moved) else ""
-            if isinstance(verdict, TryLater | Refused):
-                return self._settler.give_up_or_retry(turn, url, answer, verdict)
-            if not target:
-                return None
-            following = await self._redirects.follow(turn, url, target)
-            if following is None:
-                return None
-            url = following
-        return None  # a long chain: its next page is queued and gets a turn of its own
+            for_links = may_lead_on(url.depth, self._manners.scope.max_depth)
+            answer = await self._asker.ask(turn, url.url, kind, tries=turn.tries(url), for_links=for_links)
+            verdict = self._settler.judge(turn, url, answer)
+            if isinstance(verdict, Kept) and isinstance(answer, Fetched):
+                target = await self._keep(turn, url, answer)
+            else:
+                self._settler.archive(turn, url, answer)
+                target = verdict.location if isinstance(verdict, Moved) else ""
+        if isinstance(verdict, TryLater | Refused):
+            self._settler.give_up_or_retry(turn, url, answer, verdict)
+            return await self._redirects.step_to_http(turn, url)
+        return await self._redirects.follow(turn, url, target) if target else None
 
     async def _keep(self, turn: Turn, url: QueuedUrl, answer: Fetched) -> str:
         """Parse a page and store it; return where it sends us if it is but a redirect in disguise."""
         if url.kind == Kind.SITEMAP:
             self._settler.settle(turn, url, await self._sitemaps.read(turn, url, answer))
             return ""
-        parsed = await self._pages.read(answer, archive=self._store.archives)
+        parsed = await self._pages.read(answer, archive=self._store.archives and not answer.links_only)
         if isinstance(parsed, ParseFailed):
             self._settler.settle(turn, url, GivenUp(reason=parsed.reason))
             return ""
@@ -205,6 +222,8 @@ class Worker:
         """Settle a page: stored, or left out for a reason of its own."""
         if parsed.noindex:
             return self._settler.settle(turn, url, Done(page=False))
+        if answer.links_only:
+            return self._settler.settle(turn, url, GivenUp(reason=Reason.TYPE_REFUSED))
         parsed = with_robots_signals(turn, url, parsed)
         reason = await left_out_for(turn, url, parsed, manners=self._manners, desk=self._desk, hooks=self._hooks)
         if reason:
@@ -229,7 +248,7 @@ class Worker:
                 delay_s=site.delay_s,
                 crawl_delay_s=site.own_delay_s,
                 retry_after_s=turn.retry_after_s,
-                failures=site.failures,
+                failures=0 if self._settler.back_off_troubled(turn) else site.failures,
             )
             due_s = turn.ended_s + max(wait_s, slowness_wait_s(delay_s=site.delay_s, response_s=turn.response_s))
             if wait_s > site.delay_s:

@@ -11,7 +11,7 @@ from gossamer.records import Done, GivenUp, Retry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.records import Batch, Claim, Link
+    from gossamer.records import Batch, Claim, HostState, Link, Reason
 
 
 @dataclass
@@ -37,6 +37,7 @@ class Site:
     reserved: int = 0
     pages: dict[bytes, Page] = field(default_factory=dict)
     blocks: dict[str, float] = field(default_factory=dict)
+    given_up: dict[str, Reason | None] = field(default_factory=dict)  # hosts, while they are blocked
 
 
 @dataclass
@@ -123,13 +124,27 @@ class Model:
                     page.outcome = outcome.reason if isinstance(outcome, GivenUp) else "done"
                     self.pages_done += isinstance(outcome, Done) and outcome.page
             for host in visit.hosts:
-                site.blocks[host.host] = self.now + host.blocked_s if host.blocked_s else 0.0
+                self.keep_host(visit.site, host, mine=mine)
             if not mine:
                 lost.append((visit.site, visit.epoch))
             elif visit.release:
                 site.own_delay = visit.release.own_delay_s
                 self.free(visit.site, visit.release.wait_s)
         return new, tuple(lost)
+
+    def keep_host(self, name: str, host: HostState, *, mine: bool) -> None:
+        site = self.sites[name]
+        site.blocks[host.host] = self.now + host.blocked_s if host.blocked_s else 0.0
+        site.given_up[host.host] = host.given_up
+        for page in self.queued(name) if mine and host.given_up else []:
+            if page.link.host == host.host:
+                page.outcome = host.given_up
+
+    def may_be_given_up(self, name: str, page: Page) -> Reason | None:
+        """Why a claim that meets a page settles it; whether one has met it yet is the engine's to say."""
+        site = self.sites[name]
+        is_blocked = site.blocks.get(page.link.host, 0.0) > self.now
+        return site.given_up.get(page.link.host) if is_blocked and page.outcome is None else None
 
     def free(self, name: str, wait: float) -> None:
         site = self.sites[name]

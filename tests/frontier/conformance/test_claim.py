@@ -83,6 +83,110 @@ def test_a_site_in_hand_is_not_claimed_again(lab: Lab) -> None:
     assert wait(other) is None
 
 
+def given_up(host: str, seconds: float = 86_400, reason: Reason = Reason.CONNECT_REFUSED) -> HostState:
+    return HostState(host=host, blocked_s=seconds, silent=4, given_up=reason)
+
+
+def test_the_urls_of_a_host_that_is_given_up_are_given_up_with_its_report(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([*links("dead.a.test", 12), *links("www.a.test", 3)])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, GivenUp(reason=Reason.CONNECT_REFUSED), hosts=[given_up("https://dead.a.test")])
+    stats = frontier.stats()
+    assert (stats.queued, stats.given_up) == (3, {Reason.CONNECT_REFUSED: 12})
+    lab.advance(70)
+    assert paths(claim(frontier)[0]) == ["www.a.test/0"]
+    assert frontier.audit() == []
+
+
+def test_deferred_urls_of_a_host_are_given_up_with_it(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("dead.a.test", 12))
+    (owned,) = claim(frontier)
+    silent = HostState(host="https://dead.a.test", blocked_s=600, silent=1)
+    visit = Visit(site="a.test", epoch=owned.epoch, hosts=[silent], release=Release(wait_s=70))
+    frontier.complete(Batch(visits=[visit]))
+    lab.advance(70)
+    assert wait(frontier) == 530
+    frontier.add([link("www.a.test/")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, hosts=[given_up("https://dead.a.test", reason=Reason.NO_SUCH_NAME)])
+    assert frontier.stats().given_up == {Reason.NO_SUCH_NAME: 12}
+    assert frontier.drained()
+
+
+def test_links_to_a_host_that_was_given_up_get_its_reason_without_a_turn_until_that_is_over(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("dead.a.test/first")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, GivenUp(reason=Reason.TLS_FAILED), hosts=[given_up("https://dead.a.test", 1000)])
+    frontier.add([*links("dead.a.test", 5), link("www.a.test/")])
+    lab.advance(999)
+    assert paths(claim(frontier)[0]) == ["www.a.test/"]
+    late = link("dead.a.test/0")
+    state = frontier.find_url(late.site, late.url_hash)
+    assert state is not None
+    assert state.reason is Reason.CONNECT_REFUSED
+    assert frontier.stats().given_up == {Reason.TLS_FAILED: 1, Reason.CONNECT_REFUSED: 5}
+
+
+def test_a_host_that_was_given_up_is_tried_again_when_that_is_over(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("dead.a.test/first")])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, GivenUp(reason=Reason.CONNECT_REFUSED), hosts=[given_up("https://dead.a.test", 1000)])
+    lab.advance(1000)
+    frontier.add(links("dead.a.test", 1))
+    (owned,) = claim(frontier)
+    assert paths(owned) == ["dead.a.test/0"]
+    state = owned.hosts["https://dead.a.test"]
+    assert (state.silent, state.given_up, state.blocked_s) == (4, Reason.CONNECT_REFUSED, 0)
+
+
+def test_thousands_of_urls_of_a_dead_host_are_given_up_by_claims_while_a_live_host_goes_on(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([*links("dead.a.test", 2_500), *links("www.a.test", 2)])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, GivenUp(reason=Reason.CONNECT_REFUSED), hosts=[given_up("https://dead.a.test")], wait_s=0)
+    found: list[str] = []
+    for _ in range(10):
+        for one in claim(frontier):
+            found += paths(one)
+            complete(frontier, one, wait_s=1)
+        lab.advance(1)
+    assert found == ["www.a.test/0", "www.a.test/1"]
+    assert frontier.stats().given_up == {Reason.CONNECT_REFUSED: 2_500}
+    assert frontier.drained()
+    assert frontier.audit() == []
+
+
+def test_a_late_report_that_gives_a_host_up_gives_up_what_is_not_in_hand_of_another(lab: Lab) -> None:
+    (mine, worker), (other, _) = lab.join(), lab.join()
+    mine.add(links("dead.a.test", 3))
+    (owned,) = claim(mine)
+    other.recover(worker)
+    lab.advance(70)
+    (taken,) = claim(other)
+    visit = Visit(site="a.test", epoch=owned.epoch, hosts=[given_up("https://dead.a.test")], release=Release(wait_s=0))
+    assert mine.complete(Batch(visits=[visit])).lost == (("a.test", owned.epoch),)
+    complete(other, taken)
+    lab.advance(70)
+    assert claim(other) == ()
+    stats = other.stats()
+    assert (stats.done, stats.given_up) == (1, {Reason.CONNECT_REFUSED: 2})
+
+
+def test_with_many_hosts_a_claim_brings_those_that_answer(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("new.a.test", 2))
+    (owned,) = claim(frontier)
+    dead = [HostState(host=f"https://d{number}.a.test", silent=1, blocked_s=60) for number in range(30)]
+    live = HostState(host="https://www.a.test", rules="r", expires_at=1.0)
+    complete(frontier, owned, hosts=[*dead, live], wait_s=0)
+    (owned,) = claim(frontier)
+    assert owned.hosts["https://www.a.test"].rules == "r"
+
+
 def test_an_emptied_site_is_not_claimed(lab: Lab) -> None:
     frontier, _ = lab.join()
     frontier.add([link("a.test/1")])

@@ -21,6 +21,8 @@ from gossamer.records import (
 from tests.frontier.samples import claim, complete, link, links, names, paths, wait
 
 if TYPE_CHECKING:
+    from gossamer.frontier import Frontier
+    from gossamer.records import Outcome
     from tests.frontier.labs import Lab
 
 
@@ -203,3 +205,58 @@ def test_a_worker_that_is_gone_may_still_deliver_facts(lab: Lab) -> None:
     assert frontier.claim(1) is GONE
     assert complete(frontier, owned, links=[link("b.test/1")]).new_links == 1
     assert lab.open().stats().done == 1
+
+
+# ---------------------------------------------------------------------- seeds
+
+
+def outcomes(frontier: Frontier) -> dict[Reason | None, tuple[int, str]]:
+    return {each.reason: (each.seeds, each.example) for each in frontier.seed_outcomes()}
+
+
+def test_seeds_are_counted_by_how_they_end(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    ends: list[Outcome] = [
+        Done(),
+        GivenUp(reason=Reason.NO_SUCH_NAME),
+        GivenUp(reason=Reason.NO_SUCH_NAME),
+        Done(page=False),
+    ]
+    frontier.add([link(f"{name}.test/", 0, seeded=True) for name in "abcd"])
+    for name, owned in sorted((one.site, one) for one in claim(frontier)):
+        complete(frontier, owned, ends["abcd".index(name[0])], links=[link(f"{name}/linked")])
+    assert outcomes(frontier).keys() == {None, Reason.NO_SUCH_NAME}
+    assert outcomes(frontier)[None] == (1, "https://a.test/")
+    seeds, example = outcomes(frontier)[Reason.NO_SUCH_NAME]
+    assert seeds == 2
+    assert example in ("https://b.test/", "https://c.test/")
+
+
+def test_only_seeds_are_counted_as_seeds_and_each_only_once(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link("a.test/", 0, seeded=True)])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, links=[link("a.test/2")], wait_s=0)
+    complete(frontier, owned, GivenUp(reason=Reason.TIMEOUT), wait_s=None)  # a repeat
+    (owned,) = claim(frontier)
+    complete(frontier, owned, GivenUp(reason=Reason.TIMEOUT))
+    assert outcomes(frontier) == {None: (1, "https://a.test/")}
+
+
+def test_seeds_that_are_given_up_with_their_host_are_counted(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add([link(f"a.test/{number}", 0, seeded=True) for number in range(3)])
+    (owned,) = claim(frontier)
+    state = HostState(host="https://a.test", silent=1, given_up=Reason.CONNECT_REFUSED, blocked_s=86_400)
+    complete(frontier, owned, GivenUp(reason=Reason.CONNECT_REFUSED), hosts=[state])
+    seeds, _ = outcomes(frontier)[Reason.CONNECT_REFUSED]
+    assert seeds == 3
+
+
+def test_what_a_dead_worker_counted_of_seeds_is_not_lost(lab: Lab) -> None:
+    (mine, worker), (other, _) = lab.join(), lab.join()
+    mine.add([link("a.test/", 0, seeded=True)])
+    (owned,) = claim(mine)
+    complete(mine, owned)
+    other.recover(worker)
+    assert outcomes(other) == {None: (1, "https://a.test/")}

@@ -148,7 +148,7 @@ class History(RuleBasedStateMachine):
     @rule(
         which=st.integers(0, 99), outcomes=st.lists(OUTCOMES, min_size=1, max_size=4), links=LINKS,
         release=st.one_of(st.none(), st.builds(Release, wait_s=SECONDS, own_delay_s=st.sampled_from([0.0, 0.0, 40.0]))),
-        block=st.sampled_from([None, None, 5.0, 100.0]), keep=st.booleans(),
+        block=st.sampled_from([None, None, 5.0, 100.0]), given_up=st.booleans(), keep=st.booleans(),
         crash_at=st.one_of(st.none(), st.none(), st.integers(0, 30)),
     )  # fmt: skip
     def complete(
@@ -158,6 +158,7 @@ class History(RuleBasedStateMachine):
         links: list[Link],
         release: Release | None,
         block: float | None,
+        given_up: bool,
         keep: bool,
         crash_at: int | None,
     ) -> None:
@@ -165,7 +166,7 @@ class History(RuleBasedStateMachine):
         if not keep:
             self.held.remove((worker, claim))
         reports = [(u.url_hash, o) for u, o in zip(claim.urls, cycle(outcomes), strict=False) if o is not None]
-        hosts = self._block(claim, block)
+        hosts = self._block(claim, block, Reason.CONNECT_REFUSED if given_up else None)
         visit = Visit(site=claim.site, epoch=claim.epoch, outcomes=reports, hosts=hosts, release=release)
         batch = Batch(links=links, visits=[visit])
         if crash_at is not None and self.lab.crash(worker, lambda frontier: frontier.complete(batch), step=crash_at):
@@ -176,13 +177,13 @@ class History(RuleBasedStateMachine):
         completed = self.handles[worker].complete(batch)
         assert (completed.new_links, completed.lost) == self.model.complete(worker, batch)
 
-    def _block(self, claim: Claim, seconds: float | None) -> list[HostState]:
+    def _block(self, claim: Claim, seconds: float | None, reason: Reason | None) -> list[HostState]:
         """A block is never shortened: robots.txt is not asked again before it ends."""
         host = claim.urls[0].host
         until = self.model.sites[claim.site].blocks.get(host, 0.0)
         if seconds is None or self.model.now + seconds < until:
             return []
-        return [HostState(host=host, blocked_s=seconds)]
+        return [HostState(host=host, blocked_s=seconds, silent=reason is not None, given_up=reason)]
 
     @precondition(lambda self: len(self.model.live) > 1)
     @rule(who=st.integers(0, 9))
@@ -229,6 +230,7 @@ class History(RuleBasedStateMachine):
     def figures_agree(self) -> None:
         if not hasattr(self, "model"):
             return
+        self._hear_what_claims_gave_up()
         stats = self.reader.stats()
         pages = [page for site in self.model.sites.values() for page in site.pages.values()]
         assert stats.sites == len(self.model.sites)
@@ -243,6 +245,13 @@ class History(RuleBasedStateMachine):
             assert found is not None
             assert (found.status is UrlStatus.QUEUED) == (page.outcome is None)
             assert found.depth == page.depth
+
+    def _hear_what_claims_gave_up(self) -> None:
+        for name, site in self.model.sites.items():
+            for page in site.pages.values():
+                if reason := self.model.may_be_given_up(name, page):
+                    found = self.reader.find_url(name, page.link.url_hash)
+                    page.outcome = found.reason if found and found.reason is reason else None
 
     def _handle(self, who: int) -> tuple[int, Frontier]:
         workers = sorted(self.handles)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.frontier.postgres import PostgresFrontier
-from gossamer.records import GONE, Batch, Claimed, Orders, Release, Visit
+from gossamer.frontier import FrontierError
+from gossamer.frontier.postgres import PostgresFrontier, recovering
+from gossamer.records import GONE, Batch, Claimed, Orders, Release, Visit, Waiting
 from tests.frontier.postgres.moments import when
+from tests.frontier.postgres_server import Server, binaries_of
 from tests.frontier.samples import beating, claim, complete, link, links, names, wait
 
 if TYPE_CHECKING:
@@ -160,3 +162,41 @@ def test_a_start_ends_workers_of_other_homes_that_were_silent_for_the_lease(lab:
         here.resume(delay_s=0)
         assert [state.gone for state in here.workers()] == [True]
         assert here.stats().sites_in_hand == 0
+
+
+def test_a_start_counts_down_while_it_waits_for_others_and_a_restart_of_the_database_does_not_end_it(
+    version: str,
+) -> None:
+    seen: list[Waiting] = []
+    with Server(binaries_of(version)) as server:
+        with PostgresFrontier(server.address, "crawl", home="there") as there:
+            there.resume(delay_s=0)
+            there.join("vm:18556")
+
+        def watch(waiting: Waiting) -> None:
+            seen.append(waiting)
+            if len(seen) == 3:
+                server.stop("fast")
+                server.start()
+
+        with PostgresFrontier(server.address, "crawl", home="here", lease_s=2.0) as here:
+            here.resume(delay_s=0, show_wait=watch)
+            assert [state.gone for state in here.workers()] == [True]
+    assert {waiting.workers for waiting in seen} == {("vm:18556",)}
+    first, second, third, *_ = (waiting.left_s for waiting in seen)
+    assert 2.0 >= first > second > third
+    assert [waiting.trouble for waiting in seen[:3]] == ["", "", ""]
+    assert "PostgreSQL database" in seen[3].trouble
+    assert seen[-1].trouble == ""
+
+
+def test_a_start_does_not_wait_for_a_database_that_stays_away(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovering, "RESTART_S", 1.0)
+    with Server(binaries_of(version)) as server:
+        with PostgresFrontier(server.address, "crawl", home="there") as there:
+            there.join("vm:18556")
+        with (
+            PostgresFrontier(server.address, "crawl", home="here", lease_s=60.0) as here,
+            pytest.raises(FrontierError, match="PostgreSQL database"),
+        ):
+            here.resume(delay_s=0, show_wait=lambda _: server.stop() if server.is_running() else None)

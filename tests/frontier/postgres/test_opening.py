@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -78,6 +79,42 @@ def test_a_database_of_a_newer_gossamer_is_left_alone(version: str) -> None:
         connection.execute("UPDATE gossamer.schema_version SET version = 999")
     with pytest.raises(GossamerError, match="written by a newer Gossamer: upgrade"):
         PostgresFrontier(address, "x")
+
+
+def test_a_reader_upgrades_nothing_begins_nothing_and_needs_no_right_to(lab: PostgresLab, version: str) -> None:
+    role = f"reader_{os.urandom(4).hex()}"
+    address = make_conninfo(lab.address, user=role, password="reader")
+    with lab.open() as frontier:
+        frontier.add([link("a.test/")])
+    with psycopg.connect(lab.address, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'reader'".encode())
+        try:
+            with pytest.raises(GossamerError, match="grant it USAGE on the schema gossamer, and SELECT on all tables"):
+                PostgresFrontier(address, lab.crawl, to_read=True)
+            owner.execute(f"GRANT USAGE ON SCHEMA gossamer TO {role}".encode())
+            owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA gossamer TO {role}".encode())
+            with PostgresFrontier(address, lab.crawl, to_read=True) as reader:
+                assert reader.stats().known == 1
+                assert reader.audit() == []
+                with pytest.raises(FrontierError, match="grant it"):
+                    reader.add([link("b.test/")])
+            with pytest.raises(
+                GossamerError, match=r"There is no crawl called another in .*: name its database in GOSS"
+            ):
+                PostgresFrontier(lab.address, "another", to_read=True)
+        finally:
+            owner.execute(f"DROP OWNED BY {role}".encode())
+            owner.execute(f"DROP ROLE {role}".encode())
+    empty = postgres_server.new_database(version)
+    with pytest.raises(GossamerError, match="There is no crawl called x in "):
+        PostgresFrontier(empty, "x", to_read=True)
+    prepare(empty)
+    with psycopg.connect(empty, autocommit=True) as owner:
+        for number, sentence in ((1, "an older Gossamer: resume its crawl once"), (999, "a newer Gossamer: upgrade")):
+            owner.execute("UPDATE gossamer.schema_version SET version = %s", (number,))
+            with pytest.raises(GossamerError, match=f"was written by {sentence}"):
+                PostgresFrontier(empty, "x", to_read=True)
+            assert owner.execute("SELECT version FROM gossamer.schema_version").fetchone() == (number,)
 
 
 def test_a_server_that_takes_no_writes_is_told_in_one_sentence(lab: PostgresLab, version: str) -> None:

@@ -30,10 +30,10 @@ BATCHES = {
 }  # fmt: skip
 OVERVIEWS = {
     "saved_clock", "standing", "first_ready", "declare_home_gone", "live_workers", "dead_owners", "owned_sites",
-    "workers", "figures", "given_up", "any_unsettled", "analyze", "audit_sites",
-    "wake_spent", "count_spent", "audit_barred",
+    "is_home", "workers", "figures", "given_up", "seed_outcomes", "any_unsettled", "analyze", "audit_sites",
+    "wake_spent", "count_spent", "count_troubled", "count_troubled_hosts", "audit_barred",
 }  # fmt: skip
-SHARDED = r"\b(?:FROM|JOIN|UPDATE|INTO|USING)\s+(site|queue|seen|barred|host|worker|tally|given_up)\b"
+SHARDED = r"\b(?:FROM|JOIN|UPDATE|INTO|USING)\s+(site|queue|seen|barred|host|worker|tally|given_up|seed_outcome)\b"
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_on_a_partitioned_copy_every_hot_statement_touches_one_partition(
     lab: PostgresLab, outsider: psycopg.Connection[Any]
 ) -> None:
     """Hash partitions stand for nodes: a statement that needs a second one would have to be planned across machines."""
-    tables = ("site", "queue", "seen", "barred", "host", "worker", "tally", "given_up")
+    tables = ("site", "queue", "seen", "barred", "host", "worker", "tally", "given_up", "seed_outcome")
     outsider.execute("CREATE SCHEMA IF NOT EXISTS parted")
     for table in tables:
         outsider.execute(
@@ -144,7 +144,7 @@ def test_on_a_partitioned_copy_every_hot_statement_touches_one_partition(
         "outcomes": [""], "not_before": [1], "counted": [1], "name": "n", "rules": "", "expires_at": 0.0, "failures": 0,
         "failing_since": None, "beats": 1, "figures": "{}", "home": "", "label": "", "reason": "r", "rows": 5,
         "excluded": True, "writes": 0, "clock_ms": 0, "known": 0, "done": 0, "pages": 0, "in_hand": 0, "owned": 0,
-        "with_work": 0, "reasons": ["r"],
+        "with_work": 0, "reasons": ["r"], "silent": 0, "given_up": None, "outcome": "", "seeds": 1, "example": "u",
     }  # fmt: skip
     special: dict[str, dict[str, object]] = {
         "claim": {"sites": 5},

@@ -14,8 +14,15 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from gossamer.errors import GossamerError
 
 _CROWDED = "it has no connection left: raise max_connections, or run fewer workers"
-_PASSWORD = "it wants another password: give it in GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE"  # noqa: S105
-_NO_ENTRY = ("no password supplied", "password authentication failed")  # in the words of libpq and of the server
+_PASSWORD_PLACES = "give it in GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE"  # noqa: S105
+# What libpq and the server say in words alone, and what it means.
+_WORDS = {
+    "no password supplied": f"it wants a password: {_PASSWORD_PLACES}",
+    "password authentication failed": f"it wants another password: {_PASSWORD_PLACES}",
+    "Connection refused": "nothing answers there: see that its server runs, and that host and port are right",
+    "could not translate host name": "there is no such host: see that its name is right",
+    "failed to resolve host": "there is no such host: see that its name is right",
+}
 
 # What the server says in its own words, said so that the operator knows what to do.
 _ADVICE: dict[type[psycopg.Error], str] = {
@@ -24,6 +31,11 @@ _ADVICE: dict[type[psycopg.Error], str] = {
     errors.InsufficientPrivilege: "its user may not change what the frontier needs: grant it CREATE on the database",
     errors.DiskFull: "its disk is full: make room there",
     errors.ConnectionTimeout: "it does not answer: see that its server runs, is not paused, and is reached from here",
+}
+# For a user who only reads.
+_READERS_ADVICE: dict[type[psycopg.Error], str] = {
+    errors.InsufficientPrivilege: "its user may not read the crawl: grant it USAGE on the schema gossamer, and SELECT "
+    "on all tables in that schema",
 }
 # Whoever is refused a connection gets these words and no code.
 _REFUSALS = ("too many clients", "connection slots are reserved", "too many connections")
@@ -67,10 +79,11 @@ def _parse(text: str) -> dict[str, Any]:
 class Address:
     """A libpq address (`postgresql://…`), with its environment variables and password file left to libpq."""
 
-    def __init__(self, text: str) -> None:
-        """Read an address."""
+    def __init__(self, text: str, *, to_read: bool = False) -> None:
+        """Read an address, which will be used to work with the database or only to read."""
         parts = _parse(text)
         self.text = text
+        self._to_read = to_read
         given_timeout = parts.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT")
         self.connect_timeout = str(given_timeout or CONNECT_S)  # in seconds, if the operator writes no nonsense
         given = str(parts.get("password") or "")
@@ -79,15 +92,20 @@ class Address:
         name = parts.get("dbname") or os.environ.get("PGDATABASE") or parts.get("user") or "its default database"
         self.place = f"{name} on {host}"
 
+    @property
+    def without_password(self) -> str:
+        """As it may be shown."""
+        return split_password(self.text)[0]
+
     def explain(self, error: psycopg.Error) -> str:
         """Return what went wrong in one line, without the password."""
         while error.sqlstate is None and isinstance(error.__context__, psycopg.Error):
             error = error.__context__  # what the driver met while it cleared up is no news
-        for kind, advice in _ADVICE.items():
+        for kind, advice in (_ADVICE | (_READERS_ADVICE if self._to_read else {})).items():
             if isinstance(error, kind):
                 return f"PostgreSQL database {self.place}: {advice}"
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        said = _PASSWORD if any(sign in lines[0] for sign in _NO_ENTRY) else lines[0]
+        said = next((meaning for words, meaning in _WORDS.items() if words in lines[0]), lines[0])
         if error.sqlstate is None and any(words in said for words in _REFUSALS):
             return f"PostgreSQL database {self.place}: {_CROWDED}"
         for secret in self._secrets:

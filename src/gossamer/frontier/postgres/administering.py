@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 
+from gossamer.commands import to_type
 from gossamer.errors import GossamerError
-from gossamer.frontier.postgres.address import Address
+from gossamer.frontier.postgres.address import Address, split_password
 from gossamer.frontier.postgres.connection import connect
 from gossamer.frontier.postgres.migrating import migrate, schema_version
 from gossamer.frontier.statements import read_statements
@@ -102,7 +103,8 @@ def look(address: str) -> Contents:
     """Return what a database holds; changes nothing."""
     with _connected(address) as (connection, place):
         if not schema_version(connection):
-            raise GossamerError(f"There is no frontier in {place} yet: gossamer db init prepares it.")
+            init = to_type("db", "init", "--frontier", split_password(address)[0])
+            raise GossamerError(f"There is no frontier in {place} yet: `{init}` prepares it.")
         connection.execute("SET search_path = gossamer")
         crawls, tables = (connection.execute(SQL[name].encode()).fetchall() for name in ("crawls", "tables"))
         return Contents(place, crawls, tables)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.frontier.postgres.barring import spend_sites
 from gossamer.frontier.postgres.keys import SiteKey, worker_shard
-from gossamer.frontier.postgres.releasing import first_queued, lock_idle, rest_site
-from gossamer.records import Claim, HostState, QueuedUrl
+from gossamer.frontier.postgres.releasing import MOVE_URLS, first_queued, give_up_host, lock_idle, rest_site
+from gossamer.records import Claim, HostState, QueuedUrl, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 FEW_SHARDS = 16  # with something due: all are looked at, so that the most overdue sites come first exactly
 FIRST_SHARDS = 4  # of many that are looked at; then four times as many until there are enough sites
-MOVE_URLS = 1_000  # deferred or woken at a time: a site with a million of them costs many small steps
 MOVE_ROUNDS = 8  # per site and claim
 MOST_MOVED = 16_000  # per transaction, and what one more site brings: half a second's work
 MOST_URLS = 50  # of a site that one claim may bring
@@ -130,7 +129,7 @@ def _claim(tx: Transaction, row: Row) -> Claim:
 
 def host_state(tx: Transaction, row: Sequence[Any]) -> HostState:
     """Return what a row says about a host."""
-    name, rules, expires_at, failures, failing_since, blocked_until = row
+    name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up = row
     return HostState(
         host=name,
         rules=rules,
@@ -138,6 +137,8 @@ def host_state(tx: Transaction, row: Sequence[Any]) -> HostState:
         failures=failures,
         failing_since=failing_since,
         blocked_s=tx.wait_s(blocked_until),
+        silent=silent,
+        given_up=None if given_up is None else Reason(given_up),
     )
 
 
@@ -169,11 +170,15 @@ def _order_queue(tx: Transaction, key: SiteKey) -> tuple[bool, int]:
             break
     for _ in range(MOVE_ROUNDS):
         rows = tx.run("next_hosts", **site, urls=MOST_URLS)
-        blocked = {row.host: row.blocked_until for row in rows if (row.blocked_until or 0) > tx.now_ms}
+        blocked = {row.host: row for row in rows if (row.blocked_until or 0) > tx.now_ms}
         if not blocked:
             return bool(rows), moved
-        for host, until_ms in blocked.items():
-            moved += len(tx.run("defer_blocked", **site, host=host, blocked_until=until_ms, at_most=MOVE_URLS))
+        for host, row in blocked.items():
+            if row.given_up:
+                moved += give_up_host(tx, key, host, row.given_up)
+            else:
+                until_ms = row.blocked_until
+                moved += len(tx.run("defer_blocked", **site, host=host, blocked_until=until_ms, at_most=MOVE_URLS))
         if moved >= MOST_MOVED:
             break
     return False, moved

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.barring import bar, count_pages
 from gossamer.frontier.postgres.keys import SiteKey
-from gossamer.frontier.postgres.releasing import Leaving, lock_visited, release_sites, rest_emptied
+from gossamer.frontier.postgres.releasing import Leaving, give_up_host, lock_visited, release_sites, rest_emptied
 from gossamer.records import Barred, Done, GivenUp, Retry
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[tuple[str, 
             released.add(key)
             leaving.append(_leaving(tx, key, row, visit, pages.pop(key, 0)))
     _put_back(tx, mine)
+    for key, visit in mine:
+        for host in visit.hosts:
+            if host.given_up:
+                give_up_host(tx, key, host.host, host.given_up)
     count_pages(tx, pages)
     release_sites(tx, tx.worker, leaving)
     if idle := {key for key, _ in known if rows[key].owner is None and rows[key].has_work}:
@@ -90,8 +94,12 @@ def _settle(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> Counter[
             if isinstance(outcome, Done):
                 tx.mine["done"] += 1
                 pages[key] += outcome.page
+                if row.seed and outcome.page:
+                    tx.count_seeds("", row.seed)
             elif isinstance(outcome, GivenUp):
                 tx.given_up[outcome.reason.value] += 1
+                if row.seed:
+                    tx.count_seeds(outcome.reason.value, row.seed)
     tx.mine["pages"] += pages.total()
     return +pages
 
@@ -103,6 +111,7 @@ def _keep_facts(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> None
             "shard": key.shard, "site_id": key.site_id, "name": host.host, "rules": host.rules,
             "expires_at": host.expires_at, "failures": host.failures, "failing_since": host.failing_since,
             "blocked_until": tx.after_ms(host.blocked_s) if host.blocked_s else 0,
+            "silent": host.silent, "given_up": host.given_up,
         }
         for key, visit in sorted(known, key=lambda one: one[0]) for host in visit.hosts
     ])  # fmt: skip

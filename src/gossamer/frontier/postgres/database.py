@@ -15,11 +15,13 @@ import psycopg
 from psycopg import errors
 
 from gossamer import metrics
+from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError, UnreachableError
+from gossamer.frontier.moving import Standing, State
 from gossamer.frontier.patience import growing_wait_s
 from gossamer.frontier.postgres.connection import connect
 from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
-from gossamer.frontier.postgres.migrating import find_crawl, migrate
+from gossamer.frontier.postgres.migrating import begin_crawl, check_schema, find_crawl, migrate, refuse_no_schema
 from gossamer.frontier.postgres.transaction import Transaction
 from gossamer.frontier.statements import read_statements
 
@@ -78,8 +80,13 @@ class Database:
         server_clock: Callable[[], float] | None,  # Unix milliseconds; None: the server's own
         slow_s: float,
         patience_s: float,  # with one statement, and with a network that swallows it: heartbeats wait behind it
+        to_read: bool = False,
+        begin: bool = True,
     ) -> None:
-        """Open the database, bring its schema up to date, and find the crawl or begin it."""
+        """Open the crawl in the database: to work, upgrading the schema, or only to read.
+
+        `begin` it if it is not there, or say so.
+        """
         self.worker = 0  # whose figures are kept; 0: those of nobody in particular
         self.crawl_clock = CrawlClock(clock)
         self.address = address
@@ -95,7 +102,14 @@ class Database:
         self._not_before_s = 0.0
         try:
             connection = self._connect()
-            migrate(connection, address.place)
+            if to_read or not begin:
+                refuse_no_schema(connection, crawl, address.place)
+            if to_read:
+                check_schema(connection, address.place)
+            else:
+                migrate(connection, address.place)
+                if begin:
+                    begin_crawl(connection, crawl)
             self.crawl = find_crawl(connection, crawl, address.place)
             self._ready(connection)
         except psycopg.Error as error:
@@ -148,6 +162,11 @@ class Database:
                 self._connection = None
         finally:
             self._in_use.release()
+
+    def standing(self) -> Standing:
+        """Return whether this crawl is in use, on its way elsewhere, or gone."""
+        (row,) = self.rows("crawl")
+        return Standing.of(row.identity, row.standing, row.move, row.moved_to)
 
     def make_stage(self) -> None:
         """Make room for the keys of new links, once per connection and only for those who bring some."""
@@ -206,13 +225,18 @@ class Database:
 
     def _begin(self, *, may_write: bool = True) -> Transaction:
         sent_s = self._clock()
-        (row,) = self.execute("crawl", {"crawl": self.crawl})
+        rows = self.execute("crawl", {"crawl": self.crawl})
+        if not rows:
+            raise GossamerError(f"The crawl was deleted from {self.address.place}: name the database that holds it.")
+        (row,) = rows
         server_ms = self._server_clock() if self._server_clock else row.server_ms
         reading = Reading(
             sent_s=sent_s, received_s=self._clock(), server_ms=server_ms, offset_ms=row.offset_ms, run=row.clock_runs
         )
         mended_ms = self.crawl_clock.observe(reading)
         tx = Transaction(self, row, reading)
+        if may_write and row.standing != State.LIVE:
+            tx.refuse_moved()
         if mended_ms is not None and may_write:
             log.warning("The clock of the PostgreSQL server jumped; the crawl goes on by the workers' own clocks.")
             tx.run("mend_offset", offset_ms=mended_ms, believed_ms=row.offset_ms)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from gossamer.frontier import NO_TERMS, FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.counting import count_claims, count_links
+from gossamer.frontier.moving import MovedError, State
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
 from gossamer.frontier.postgres.address import Address
 from gossamer.frontier.postgres.auditing import audit, walk_queued, walk_settled
@@ -28,7 +29,7 @@ from gossamer.frontier.postgres.releasing import free_sites, owned_sites
 from gossamer.frontier.postgres.resuming import check_terms, take_over
 from gossamer.frontier.postgres.watch import Watch
 from gossamer.frontier.recent import RecentLinks
-from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, WorkerState
+from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.postgres.transaction import Transaction
-    from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState
+    from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
 
 T = TypeVar("T")
 
@@ -65,20 +66,33 @@ class PostgresFrontier:
         slow_s: float = 2.0,
         clock: Clock = boot_seconds,
         server_clock: Callable[[], float] | None = None,
+        to_read: bool = False,
+        begin: bool = True,
     ) -> None:
-        """Open a crawl in a database, creating or upgrading what is missing."""
+        """Open a crawl in a database: to work, upgrading the schema, or only to read.
+
+        `begin` the crawl if it is not there, or say so.
+        """
         self._open_another = partial(
             PostgresFrontier, address, crawl,
             home=home, lease_s=lease_s, slow_s=slow_s, clock=clock, server_clock=server_clock,
         )  # fmt: skip
         self._database = Database(
-            Address(address),
+            Address(address, to_read=to_read),
             crawl,
             clock=clock,
             server_clock=server_clock,
             slow_s=slow_s,
             patience_s=max(LEAST_PATIENCE_S, lease_s / 3),
+            to_read=to_read,
+            begin=begin,
         )
+        standing = self._database.standing()
+        self.identity = standing.identity
+        if standing.state in (State.MOVED, State.ARRIVING):
+            self.close()
+            there = self._database.address
+            raise MovedError(there.place, standing, here=there.without_password)
         self._crawl = self._database.crawl
         self._home = home
         self.lease_s = lease_s
@@ -96,6 +110,10 @@ class PostgresFrontier:
         """Let go of the connection; the next operation opens another."""
         self._database.close()
 
+    def knows_home(self) -> bool:
+        """Tell whether a worker of this home ever joined this crawl."""
+        return bool(self._database.rows("is_home", home=self._home))
+
     # ------------------------------------------------------------------ the crawl
 
     def resume(
@@ -106,8 +124,9 @@ class PostgresFrontier:
         site_limit: int | None = None,
         scope: Scope = Scope.WEB,
         terms: Mapping[str, str] = NO_TERMS,
+        show_wait: Callable[[Waiting], None] | None = None,
     ) -> None:
-        silent = silent_others(self._database, self._home, self.lease_s, self._clock)
+        silent = silent_others(self._database, self._home, self.lease_s, self._clock, show_wait)
 
         def work(tx: Transaction) -> None:
             take_over(tx, self._home, silent, terms)
@@ -314,6 +333,9 @@ class PostgresFrontier:
 
     def stats(self) -> Stats:
         return crawl_stats(self._database)
+
+    def seed_outcomes(self) -> list[SeedOutcome]:
+        return [SeedOutcome.of(*row) for row in self._database.rows("seed_outcomes")]
 
     def drained(self) -> bool:
         (row,) = self._database.rows("any_unsettled")

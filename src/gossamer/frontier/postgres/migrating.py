@@ -1,13 +1,14 @@
-"""Bringing a database's schema up to date, and finding a crawl in it; safe when many come at once."""
+"""Bringing a database's schema up to date, and beginning or finding a crawl in it; safe when many come at once."""
 
 from __future__ import annotations
 
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.postgres.keys import SHARDS
-from gossamer.frontier.upgrading import refuse_older_workers
+from gossamer.frontier.upgrading import refuse_older_workers, refuse_other_schema
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _LOCK = 0x676F7373616D6572  # of this database, while its schema changes; any nu
 
 def migrate(connection: PatientConnection, place: str) -> None:
     """Run what is missing of the numbered scripts, each once. Whoever comes first does, and others wait for it."""
-    scripts = sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
+    scripts = _scripts()
     version = schema_version(connection)
     if version == len(scripts):
         return
@@ -35,6 +36,21 @@ def migrate(connection: PatientConnection, place: str) -> None:
             refuse_older_workers(place, lambda: _beats(connection), _lease_s(connection, version))
         with connection.transaction():
             _run_missing(connection, place, scripts)
+
+
+def refuse_no_schema(connection: psycopg.Connection[Any], name: str, place: str) -> None:
+    """Refuse a database without any crawl; changes nothing."""
+    if not schema_version(connection):
+        raise no_such_crawl(name, place)
+
+
+def check_schema(connection: psycopg.Connection[Any], place: str) -> None:
+    """Refuse a database with a schema that this version does not read; changes nothing."""
+    refuse_other_schema(place, schema_version(connection), len(_scripts()))
+
+
+def _scripts() -> list[Traversable]:
+    return sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
 
 
 def _run_missing(connection: PatientConnection, place: str, scripts: Sequence[Traversable]) -> None:
@@ -76,20 +92,27 @@ def schema_version(connection: psycopg.Connection[Any]) -> int:
     return int(version)
 
 
+def begin_crawl(
+    connection: psycopg.Connection[Any], name: str, *, standing: str = "live", identity: str | None = None
+) -> bool:
+    """Begin a crawl if there is none of this name; tell whether it was begun."""
+    if _crawl_row(connection, name) is not None:
+        return False
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        inserted = connection.execute(
+            "INSERT INTO gossamer.crawl (crawl, name, normaliser, suffix_list, shards, standing, identity) SELECT"
+            " (SELECT coalesce(max(crawl), 0) + 1 FROM gossamer.crawl), %s, %s, %s, %s, %s, %s ON CONFLICT DO NOTHING",
+            (name, NORMALISER_VERSION, SUFFIX_LIST_VERSION, SHARDS, standing, identity or uuid4().hex),
+        )
+    return bool(inserted.rowcount)
+
+
 def find_crawl(connection: psycopg.Connection[Any], name: str, place: str) -> int:
-    """Return the number of a crawl, beginning it if there is none; refuse one that names sites or pages differently."""
-    found = "SELECT crawl, normaliser, suffix_list, shards FROM gossamer.crawl WHERE name = %s"
-    row = connection.execute(found, (name,)).fetchone()
+    """Return the number of a crawl; refuse one that names sites or pages differently."""
+    row = _crawl_row(connection, name)
     if row is None:
-        with connection.transaction():
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            connection.execute(
-                "INSERT INTO gossamer.crawl (crawl, name, normaliser, suffix_list, shards) SELECT"
-                " (SELECT coalesce(max(crawl), 0) + 1 FROM gossamer.crawl), %s, %s, %s, %s ON CONFLICT DO NOTHING",
-                (name, NORMALISER_VERSION, SUFFIX_LIST_VERSION, SHARDS),
-            )
-        row = connection.execute(found, (name,)).fetchone()
-    assert row is not None
+        raise no_such_crawl(name, place)
     for what, theirs, ours in (
         ("URL normaliser", row.normaliser, NORMALISER_VERSION),
         ("public suffix list", row.suffix_list, SUFFIX_LIST_VERSION),
@@ -101,3 +124,16 @@ def find_crawl(connection: psycopg.Connection[Any], name: str, place: str) -> in
                 "name or place sites or pages differently: install the version it was made with, or start a new crawl."
             )
     return int(row.crawl)
+
+
+def no_such_crawl(name: str, place: str) -> GossamerError:
+    """Return what to say of a database that does not hold a crawl."""
+    return GossamerError(
+        f"There is no crawl called {name} in {place}: name its database in GOSSAMER_FRONTIER, as in "
+        "postgresql://user@host/database."
+    )
+
+
+def _crawl_row(connection: psycopg.Connection[Any], name: str) -> Any:
+    found = "SELECT crawl, normaliser, suffix_list, shards FROM gossamer.crawl WHERE name = %s"
+    return connection.execute(found, (name,)).fetchone()

@@ -8,8 +8,8 @@
 
 -- name: crawl
 -- The server's clock comes with it: each worker compares it with the time that it carries forward itself.
-SELECT state, delay_ms, page_limit, site_limit, scope, exclusions, offset_ms, clock_runs,
-       extract(epoch FROM clock_timestamp())::float8 * 1000 AS server_ms
+SELECT state, delay_ms, page_limit, site_limit, scope, exclusions, offset_ms, clock_runs, identity, standing, move,
+       moved_to, extract(epoch FROM clock_timestamp())::float8 * 1000 AS server_ms
 FROM crawl WHERE crawl = %(crawl)s
 
 -- name: begin_snapshot
@@ -46,19 +46,28 @@ UPDATE crawl SET state = %(state)s WHERE crawl = %(crawl)s
 -- name: save_tally
 -- Each worker writes only its own row, at the end of a transaction, so nobody waits. The clock is saved with whatever
 -- was written by it: after a standstill it goes on from no later than that.
+-- No row comes back if the crawl has begun to move elsewhere since the transaction began. `leave` in moving.sql waits for
+-- those who are past this statement, and those who are not see what it has written.
 INSERT INTO tally (shard, crawl, worker, writes, clock_ms, sites, with_work, known, done, pages, in_hand, owned)
-VALUES (%(shard)s, %(crawl)s, %(worker)s, %(writes)s, %(clock_ms)s, %(sites)s, %(with_work)s, %(known)s, %(done)s,
-        %(pages)s, %(in_hand)s, %(owned)s)
+SELECT %(shard)s, c.crawl, %(worker)s, %(writes)s, %(clock_ms)s, %(sites)s, %(with_work)s, %(known)s, %(done)s,
+       %(pages)s, %(in_hand)s, %(owned)s
+FROM crawl c WHERE c.crawl = %(crawl)s AND c.standing = 'live'
 ON CONFLICT (shard, crawl, worker) DO UPDATE SET
     writes = tally.writes + excluded.writes, clock_ms = greatest(tally.clock_ms, excluded.clock_ms),
     sites = tally.sites + excluded.sites, with_work = tally.with_work + excluded.with_work,
     known = tally.known + excluded.known, done = tally.done + excluded.done, pages = tally.pages + excluded.pages,
     in_hand = tally.in_hand + excluded.in_hand, owned = tally.owned + excluded.owned
+RETURNING 1
 
 -- name: count_given_up
 INSERT INTO given_up (shard, crawl, worker, reason, urls)
 VALUES (%(shard)s, %(crawl)s, %(worker)s, %(reason)s, %(urls)s)
 ON CONFLICT (shard, crawl, worker, reason) DO UPDATE SET urls = given_up.urls + excluded.urls
+
+-- name: count_seeds
+INSERT INTO seed_outcome (shard, crawl, worker, outcome, seeds, example)
+VALUES (%(shard)s, %(crawl)s, %(worker)s, %(outcome)s, %(seeds)s, %(example)s)
+ON CONFLICT (shard, crawl, worker, outcome) DO UPDATE SET seeds = seed_outcome.seeds + excluded.seeds
 
 -- ---------------------------------------------------------------- add
 
@@ -240,15 +249,18 @@ WITH due AS MATERIALIZED (
               p.seqs, p.ranks, p.depths, p.hops, p.tries, p.kinds, p.hashes, p.urls, p.hosts
 )
 SELECT o.*, (
-    -- Rules also of hosts that none of the URLs lies on, a few: a redirect may lead there in the same turn.
-    SELECT json_agg(json_build_array(h.name, h.rules, h.expires_at, h.failures, h.failing_since, h.blocked_until))
+    -- Also a few hosts that none of the URLs lies on and that answer: a redirect may lead there in the same turn, and
+    -- they prove that the site answers.
+    SELECT json_agg(json_build_array(h.name, h.rules, h.expires_at, h.failures, h.failing_since, h.blocked_until, h.silent,
+                                     h.given_up))
     FROM (SELECT needed.* FROM unnest(o.hosts) WITH ORDINALITY AS u (name, i) CROSS JOIN LATERAL (
               SELECT * FROM host needed WHERE needed.shard = %(shard)s AND needed.crawl = %(crawl)s
                 AND needed.site_id = o.site_id AND needed.name = u.name AND needed.rules IS NOT NULL LIMIT 1) needed
           WHERE array_position(o.hosts, u.name) = u.i
           UNION ALL
           (SELECT * FROM host more WHERE more.shard = %(shard)s AND more.crawl = %(crawl)s
-             AND more.site_id = o.site_id AND more.rules IS NOT NULL AND NOT more.name = ANY (o.hosts)
+             AND more.site_id = o.site_id AND more.rules IS NOT NULL AND more.silent = 0
+             AND NOT more.name = ANY (o.hosts)
            LIMIT %(more_hosts)s)) h
     ) AS rules
 FROM owned o
@@ -274,22 +286,42 @@ WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND url_
 RETURNING 1
 
 -- name: next_hosts
-SELECT q.host, h.blocked_until
+SELECT q.host, h.blocked_until, h.given_up
 FROM (SELECT left(q.url, 7 + position('/' IN substr(q.url, 9))) AS host FROM queue q
       WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = %(site_id)s AND q.not_before = 0
       ORDER BY q.rank, q.depth, q.seq LIMIT %(urls)s) q
 LEFT JOIN LATERAL (
-    SELECT h.blocked_until FROM host h
+    SELECT h.blocked_until, h.given_up FROM host h
     WHERE h.shard = %(shard)s AND h.crawl = %(crawl)s AND h.site_id = %(site_id)s AND h.name = q.host LIMIT 1) h ON true
 
 -- name: defer_blocked
--- A blocked host's URLs leave the order until the block ends; a bounded number at a time.
+-- A blocked host's URLs leave the order until the block ends. Only the head of the queue is searched, so that the
+-- statement stays short however long the queue is; the rest follows when it becomes the head.
 UPDATE queue SET not_before = %(blocked_until)s
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND url_hash = ANY (ARRAY (
-    SELECT w.url_hash FROM queue w WHERE w.shard = %(shard)s AND w.crawl = %(crawl)s AND w.site_id = %(site_id)s
-      AND w.not_before = 0 AND left(w.url, 7 + position('/' IN substr(w.url, 9))) = %(host)s
-    ORDER BY w.rank, w.depth, w.seq LIMIT %(at_most)s))
+    SELECT w.url_hash FROM (
+        SELECT h.url_hash, h.url FROM queue h WHERE h.shard = %(shard)s AND h.crawl = %(crawl)s
+          AND h.site_id = %(site_id)s AND h.not_before = 0 ORDER BY h.rank, h.depth, h.seq LIMIT %(at_most)s) w
+    WHERE left(w.url, 7 + position('/' IN substr(w.url, 9))) = %(host)s))
 RETURNING 1
+
+-- name: give_up_host
+-- Gives up what is queued of a host, deferred or not, among the first URLs of its site: see defer_blocked. The site's
+-- row is locked: a late completion that settles the same URLs comes wholly before or wholly after.
+WITH doomed AS MATERIALIZED (
+    SELECT w.url_hash FROM (
+        SELECT h.url_hash, h.url FROM queue h WHERE h.shard = %(shard)s AND h.crawl = %(crawl)s
+          AND h.site_id = %(site_id)s ORDER BY h.not_before, h.rank, h.depth, h.seq LIMIT %(at_most)s) w
+    WHERE left(w.url, 7 + position('/' IN substr(w.url, 9))) = %(host)s
+), settled AS (
+    UPDATE seen s SET outcome = %(reason)s
+    WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = %(site_id)s
+      AND s.url_hash = ANY (ARRAY (SELECT url_hash FROM doomed)) AND s.outcome IS NULL
+)
+DELETE FROM queue q
+WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = %(site_id)s
+  AND q.url_hash = ANY (ARRAY (SELECT url_hash FROM doomed))
+RETURNING CASE WHEN q.depth = 0 THEN q.url END AS seed
 
 -- name: rest_site
 UPDATE site SET has_work = %(has_work)s, ready_at = %(ready_at)s
@@ -316,8 +348,9 @@ WITH settled AS (
 ), unqueued AS (
     DELETE FROM queue q USING settled
     WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = settled.site_id AND q.url_hash = settled.url_hash
+    RETURNING q.site_id, q.url_hash, CASE WHEN q.depth = 0 THEN q.url END AS seed
 )
-SELECT url_hash FROM settled
+SELECT url_hash, seed FROM settled LEFT JOIN unqueued USING (site_id, url_hash)
 
 -- name: retry_later
 UPDATE queue q SET not_before = d.not_before, tries = q.tries + d.counted
@@ -327,11 +360,12 @@ WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = d.site_id AND 
 RETURNING 1
 
 -- name: keep_host
-INSERT INTO host (shard, crawl, site_id, name, rules, expires_at, failures, failing_since, blocked_until)
+INSERT INTO host (shard, crawl, site_id, name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up)
 VALUES (%(shard)s, %(crawl)s, %(site_id)s, %(name)s, %(rules)s, %(expires_at)s, %(failures)s, %(failing_since)s,
-        %(blocked_until)s)
+        %(blocked_until)s, %(silent)s, %(given_up)s)
 ON CONFLICT (shard, crawl, site_id, name) DO UPDATE SET rules = excluded.rules, expires_at = excluded.expires_at,
-    failures = excluded.failures, failing_since = excluded.failing_since, blocked_until = excluded.blocked_until
+    failures = excluded.failures, failing_since = excluded.failing_since, blocked_until = excluded.blocked_until,
+    silent = excluded.silent, given_up = excluded.given_up
 RETURNING 1
 
 -- name: keep_delay
@@ -371,11 +405,11 @@ RETURNING s.site_id, s.has_work
 SELECT nextval('worker_number')::int4 AS worker FROM (SELECT 1 FROM crawl WHERE crawl = %(crawl)s FOR KEY SHARE) c
 
 -- name: join
-INSERT INTO worker (shard, crawl, worker, home, label)
-VALUES (%(shard)s, %(crawl)s, %(worker)s, %(home)s, %(label)s)
+INSERT INTO worker (shard, crawl, worker, home, label, beat_at)
+VALUES (%(shard)s, %(crawl)s, %(worker)s, %(home)s, %(label)s, clock_timestamp())
 
 -- name: beat
-UPDATE worker SET beats = beats + 1, figures = %(figures)s
+UPDATE worker SET beats = beats + 1, figures = %(figures)s, beat_at = clock_timestamp()
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s AND NOT gone RETURNING beats
 
 -- name: end_silent
@@ -393,7 +427,10 @@ WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s AND (gone 
 UPDATE worker SET gone = true WHERE crawl = %(crawl)s AND NOT gone AND home = %(home)s
 
 -- name: live_workers
-SELECT worker, beats, home FROM worker WHERE crawl = %(crawl)s AND NOT gone
+SELECT worker, beats, home, label FROM worker WHERE crawl = %(crawl)s AND NOT gone
+
+-- name: is_home
+SELECT 1 FROM worker WHERE crawl = %(crawl)s AND home = %(home)s LIMIT 1
 
 -- name: dead_owners
 SELECT t.worker FROM tally t JOIN worker w ON w.shard = t.shard AND w.crawl = t.crawl AND w.worker = t.worker
@@ -416,8 +453,14 @@ RETURNING clock_ms, sites, with_work, known, done, pages, in_hand, owned
 -- name: take_given_up
 DELETE FROM given_up WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s RETURNING reason, urls
 
+-- name: take_seed_outcomes
+DELETE FROM seed_outcome WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s
+RETURNING outcome, seeds, example
+
 -- name: workers
-SELECT w.worker, w.label, w.beats, w.gone, w.figures, coalesce(t.owned, 0) AS sites
+-- Ages by one clock, the server's: the clocks of machines differ.
+SELECT w.worker, w.label, w.beats, w.gone, w.figures, coalesce(t.owned, 0) AS sites,
+       extract(epoch FROM clock_timestamp() - w.beat_at)::float8 AS silent_s
 FROM worker w LEFT JOIN tally t ON t.shard = w.shard AND t.crawl = w.crawl AND t.worker = w.worker
 WHERE w.crawl = %(crawl)s ORDER BY w.worker
 
@@ -474,7 +517,7 @@ SELECT s.name, s.ready_at, s.has_work, s.owner, s.epoch, s.delay_ms, s.seeded, s
 FROM site s WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = %(site_id)s
 
 -- name: site_hosts
-SELECT name, rules, expires_at, failures, failing_since, blocked_until
+SELECT name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up
 FROM host WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND rules IS NOT NULL ORDER BY name
 
 -- name: walk_queue
@@ -490,8 +533,23 @@ SELECT coalesce(sum(writes), 0)::int8 AS writes, coalesce(sum(sites), 0)::int8 A
        coalesce(sum(in_hand), 0)::int8 AS in_hand, coalesce(sum(owned), 0)::int8 AS owned
 FROM tally WHERE crawl = %(crawl)s
 
+-- name: count_troubled
+-- Exactly what the index site_troubled holds. From the third failure in a row on, a site backs off (`politeness.pace`).
+SELECT count(*) AS sites FROM site WHERE crawl = %(crawl)s AND failures >= 3 AND has_work AND NOT excluded
+
+-- name: count_troubled_hosts
+-- What the index host_blocked holds beyond now; those of a site that is in trouble as a whole are counted with it.
+SELECT count(*) AS hosts FROM (
+    SELECT 1 FROM host h JOIN site s ON s.shard = h.shard AND s.crawl = h.crawl AND s.site_id = h.site_id
+    WHERE h.crawl = %(crawl)s AND h.blocked_until > 0 AND h.blocked_until > %(now_ms)s AND h.given_up IS NULL
+      AND s.failures < 3 AND s.has_work AND NOT s.excluded LIMIT 100000) h
+
 -- name: given_up
 SELECT reason, sum(urls)::int8 AS urls FROM given_up WHERE crawl = %(crawl)s GROUP BY reason
+
+-- name: seed_outcomes
+SELECT outcome, sum(seeds)::int8 AS seeds, min(example) AS example FROM seed_outcome WHERE crawl = %(crawl)s
+GROUP BY outcome ORDER BY outcome
 
 -- name: any_unsettled
 -- The two partial indexes hold every site with something to settle, excluded ones apart. One statement: one snapshot.

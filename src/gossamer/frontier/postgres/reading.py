@@ -73,6 +73,8 @@ def crawl_stats(database: Database) -> Stats:
         given_up = {Reason(row.reason): row.urls for row in tx.run("given_up") if row.urls}
         (row,) = tx.run("figures")
         (spent,) = tx.run("count_spent")
+        (troubled,) = tx.run("count_troubled")
+        (troubled_hosts,) = tx.run("count_troubled_hosts", now_ms=tx.now_ms)
         ready = [one.ready_at for one in tx.run("first_ready")]
     left = None if tx.page_limit is None else max(0, tx.page_limit - row.pages - row.in_hand)
     return Stats(
@@ -84,7 +86,10 @@ def crawl_stats(database: Database) -> Stats:
         done=row.done,
         pages=row.pages,
         given_up=MappingProxyType(given_up),
+        page_limit=tx.page_limit,
         pages_left=left,
         wait_s=tx.wait_s(min(ready)) if ready else None,
         sites_spent=spent.sites,
+        sites_in_trouble=troubled.sites,
+        hosts_in_trouble=troubled_hosts.hosts,
     )

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.postgres.transaction import Row, Transaction
 
+MOVE_URLS = 1_000  # deferred, woken or given up at a time: a site with a million of them costs many small steps
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
@@ -119,6 +121,19 @@ def lock_idle(tx: Transaction, keys: Iterable[SiteKey]) -> list[SiteKey]:
     shards = by_shard(keys)
     answers = tx.each("lock_idle", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
     return [SiteKey(shard, row.site_id) for shard, rows in zip(shards, answers, strict=True) for row in rows]
+
+
+def give_up_host(tx: Transaction, key: SiteKey, host: str, reason: str) -> int:
+    """Give up what is queued of a host of a locked site, as far as it is near the head; return how many URLs.
+
+    Claims meet the rest and give it up then.
+    """
+    rows = tx.run("give_up_host", **key._asdict(), host=host, reason=reason, at_most=MOVE_URLS)
+    tx.given_up[reason] += len(rows)
+    for row in rows:
+        if row.seed:
+            tx.count_seeds(reason, row.seed)
+    return len(rows)
 
 
 def rest_site(tx: Transaction, key: SiteKey, first_ms: int | None) -> None:

@@ -21,6 +21,7 @@ def take_over(tx: Transaction, home: str, silent: Iterable[tuple[int, int]], ter
     """
     tx.has_written = False  # nor is the clock saved: it may have to be set first
     tx.run("lock_crawl")
+    tx.refuse_moved()  # a move may have begun while we waited for the lock
     tx.run("declare_home_gone", home=home)
     for worker, beats in silent:
         tx.run("end_silent", shard=worker_shard(worker), worker=worker, beats=beats)

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
+from gossamer.frontier.moving import MovedError, Standing, State
 from gossamer.frontier.postgres.keys import SiteKey, site_key, worker_shard
 from gossamer.records import Scope
 
@@ -41,6 +42,16 @@ class Transaction:
         self.has_written = True  # an operation that changed nothing says so, and costs no commit
         self.counts: defaultdict[int, Counter[str]] = defaultdict(Counter)  # by worker
         self.given_up: Counter[str] = Counter()
+        self.seeds: Counter[str] = Counter()  # that were settled, by outcome
+        self._seed_examples: dict[str, str] = {}
+
+    def refuse_moved(self) -> None:
+        """Raise MovedError unless the crawl is here, and here to stay, by the latest that the database knows."""
+        (row,) = self.run("crawl")
+        standing = Standing.of(row.identity, row.standing, row.move, row.moved_to)
+        if standing.state is not State.LIVE:
+            address = self._database.address
+            raise MovedError(address.place, standing, here=address.without_password)
 
     @property
     def mine(self) -> Counter[str]:
@@ -75,6 +86,11 @@ class Transaction:
         """Send rows in bulk."""
         self._database.copy(name, types, rows)
 
+    def count_seeds(self, outcome: str, example: str, seeds: int = 1) -> None:
+        """Count seeds that ended alike: '' if they gave a page, else why they were given up."""
+        self.seeds[outcome] += seeds
+        self._seed_examples.setdefault(outcome, example)
+
     def save(self) -> None:
         """Add to the counters, each worker's in a row of its own, and save the clock with them."""
         if not self.has_written:
@@ -82,6 +98,13 @@ class Transaction:
         self.mine["writes"] += 1
         for worker, counts in sorted(self.counts.items()):
             values = {name: counts[name] for name in ("writes", *COUNTERS)}
-            self.run("save_tally", shard=worker_shard(worker), worker=worker, clock_ms=self.clock_ms, **values)
+            place = {"shard": worker_shard(worker), "worker": worker}
+            if not self.run("save_tally", clock_ms=self.clock_ms, **place, **values):
+                self.refuse_moved()
         for reason, urls in sorted(self.given_up.items()):
             self.run("count_given_up", shard=worker_shard(self.worker), worker=self.worker, reason=reason, urls=urls)
+        for outcome, seeds in sorted(self.seeds.items()):
+            self.run(
+                "count_seeds", shard=worker_shard(self.worker), worker=self.worker, outcome=outcome, seeds=seeds,
+                example=self._seed_examples[outcome],
+            )  # fmt: skip

@@ -42,6 +42,10 @@ class Watch:
         self._since = since
         return [Silent(worker, count) for worker, (count, at_s) in since.items() if now_s - at_s >= self._lease_s]
 
+    def left_s(self, now_s: float) -> float:
+        """Return how long until a worker that shows no life has been silent for the lease."""
+        return max(0.0, self._lease_s - max((now_s - at_s for _, at_s in self._since.values()), default=0.0))
+
     def has_moved(self, beats: Iterable[tuple[int, int]]) -> bool:
         """Tell whether any counter is other than at the last look, or any worker is new."""
         return any(worker not in self._since or self._since[worker][0] != count for worker, count in beats)

@@ -9,37 +9,38 @@ from typing import TYPE_CHECKING
 
 from gossamer.frontier import FrontierError
 from gossamer.frontier.contradictions import SETTLED, UP_AND_DOWN, Contradictions
-from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gossamer.frontier.sqlite.database import Readable
 
 STEP_ROWS = 5_000  # read at a time: about 10 ms, so that the write-ahead log can be emptied in between
 
 _FIRST = -(1 << 63)
 
 
-def walk_settled(connection: sqlite3.Connection) -> Iterator[tuple[str, bytes, Reason | None]]:
+def walk_settled(database: Readable) -> Iterator[tuple[str, bytes, Reason | None]]:
     """Yield site, hash and reason of what is settled; rows that the audit finds wrong are left out."""
-    for row in _walk_seen(connection):
+    for row in _walk_urls(database, "walk_seen"):
         if row["outcome"] in SETTLED and row["name"] is not None:
             yield row["name"], row["url_hash"], SETTLED[row["outcome"]]
 
 
-def walk_queued(connection: sqlite3.Connection, site: str) -> Iterator[tuple[str, bytes]]:
+def walk_queued(database: Readable, site: str) -> Iterator[tuple[str, bytes]]:
     """Yield URL and hash of what is queued of a site."""
     after = {"not_before": -1, "rank": 0, "depth": 0, "seq": 0}
     while True:
         with _translating():
-            rows = connection.execute(SQL["walk_queue"], {"site": site, "rows": STEP_ROWS, **after}).fetchall()
+            rows = database.rows("walk_queue", site=site, rows=STEP_ROWS, **after)
         yield from ((row["url"], row["url_hash"]) for row in rows)
         if len(rows) < STEP_ROWS:
             return
         after = {name: rows[-1][name] for name in after}
 
 
-def audit(connection: sqlite3.Connection) -> list[str]:
+def audit(database: Readable) -> list[str]:
     """Return all contradictions.
 
     Others may write between two steps. Each step is one snapshot, so what it compares row by row is exact. Known
@@ -47,20 +48,20 @@ def audit(connection: sqlite3.Connection) -> list[str]:
     What goes up and down is compared only if nobody wrote.
     """
     with _translating():
-        version = _version(connection)
-        before = connection.execute(SQL["audit_counters"]).fetchone()
+        version = database.version()
+        before = database.rows("audit_counters")[0]
         found = Contradictions()
-        barred = _barred(connection)
-        counted = _audit_seen(connection, found)
+        barred = _barred(database)
+        counted = _audit_seen(database, found)
         counted.update(barred)
         counted["known"] += barred.total()
         counted["given_up"] += barred.total()
-        _audit_queue(connection, found)
-        counted |= _audit_sites(connection, found)
-        given_up = {row["reason"]: row["urls"] for row in connection.execute(SQL["given_up"])}
-        after = connection.execute(SQL["audit_counters"]).fetchone()
-        moved = abs(_barred(connection).total() - barred.total())  # between what is accepted and what is barred
-        is_still = version == _version(connection)
+        _audit_queue(database, found)
+        counted |= _audit_sites(database, found)
+        given_up = {row["reason"]: row["urls"] for row in database.rows("given_up")}
+        after = database.rows("audit_counters")[0]
+        moved = abs(_barred(database).total() - barred.total())  # between what is accepted and what is barred
+        is_still = version == database.version()
     for name in before.keys():  # noqa: SIM118 - iterating over a row gives its values
         if is_still or name not in UP_AND_DOWN:
             found.compare(name, before[name], counted[name], after[name], moved=moved)
@@ -71,33 +72,31 @@ def audit(connection: sqlite3.Connection) -> list[str]:
     return found.sentences()
 
 
-def _walk_seen(connection: sqlite3.Connection) -> Iterator[sqlite3.Row]:
+def _walk_urls(database: Readable, statement: str) -> Iterator[sqlite3.Row]:
     site_id, url_hash = _FIRST, b""
     while True:
         with _translating():
-            rows = connection.execute(SQL["walk_seen"], {
-                "site_id": site_id, "url_hash": url_hash, "rows": STEP_ROWS,
-            }).fetchall()  # fmt: skip
+            rows = database.rows(statement, site_id=site_id, url_hash=url_hash, rows=STEP_ROWS)
         yield from rows
         if len(rows) < STEP_ROWS:
             return
         site_id, url_hash = rows[-1]["site_id"], rows[-1]["url_hash"]
 
 
-def _walk(connection: sqlite3.Connection, statement: str, key: str) -> Iterator[sqlite3.Row]:
+def _walk(database: Readable, statement: str, key: str) -> Iterator[sqlite3.Row]:
     after = _FIRST
     while True:
-        rows = connection.execute(SQL[statement], {"after": after, "rows": STEP_ROWS}).fetchall()
+        rows = database.rows(statement, after=after, rows=STEP_ROWS)
         yield from rows
         if len(rows) < STEP_ROWS:
             return
         after = rows[-1][key]
 
 
-def _audit_seen(connection: sqlite3.Connection, found: Contradictions) -> Counter[str]:
+def _audit_seen(database: Readable, found: Contradictions) -> Counter[str]:
     """Every accepted URL is queued, done, or given up with a reason. Return how many there are of each."""
     counted: Counter[str] = Counter(known=0, done=0, given_up=0)
-    for row in _walk_seen(connection):
+    for row in _walk_urls(database, "walk_seen"):
         counted["known"] += 1
         outcome = row["outcome"]
         if outcome is not None:
@@ -113,19 +112,19 @@ def _audit_seen(connection: sqlite3.Connection, found: Contradictions) -> Counte
     return counted
 
 
-def _audit_queue(connection: sqlite3.Connection, found: Contradictions) -> None:
+def _audit_queue(database: Readable, found: Contradictions) -> None:
     """What is queued is known, once, and not settled."""
-    for row in _walk(connection, "audit_queue", "seq"):
+    for row in _walk(database, "audit_queue", "seq"):
         if row["known_as"] != row["seq"]:
             found.note(row["url"], "is queued but not among the accepted URLs")
         elif row["outcome"] is not None:
             found.note(row["url"], "is queued though it is settled")
 
 
-def _audit_sites(connection: sqlite3.Connection, found: Contradictions) -> Counter[str]:
+def _audit_sites(database: Readable, found: Contradictions) -> Counter[str]:
     """A site with queued URLs is found by claims, and one in hand is in somebody's."""
     counted: Counter[str] = Counter(sites=0, sites_with_work=0, in_hand=0)
-    for row in _walk(connection, "audit_sites", "site_id"):
+    for row in _walk(database, "audit_sites", "site_id"):
         counted["sites"] += 1
         counted["sites_with_work"] += row["has_work"]
         counted["in_hand"] += row["in_hand"]
@@ -143,20 +142,14 @@ def _audit_sites(connection: sqlite3.Connection, found: Contradictions) -> Count
     return counted
 
 
-def _barred(connection: sqlite3.Connection) -> Counter[str]:
-    return Counter({row["reason"]: row["urls"] for row in connection.execute(SQL["audit_barred"])})
+def _barred(database: Readable) -> Counter[str]:
+    return Counter(row["reason"] for row in _walk_urls(database, "audit_barred"))
 
 
 def _name(row: sqlite3.Row) -> str:
     """Name a URL of which only the hash is left."""
     site = row["name"] or f"site {row['site_id']}"
     return f"the URL with hash {row['url_hash'].hex()} of {site}"
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    """Return a number that changes when anybody else writes."""
-    (version,) = connection.execute("PRAGMA data_version").fetchone()
-    return int(version)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
-    from gossamer.frontier.sqlite.database import Transaction
+    from gossamer.frontier.sqlite.database import Readable, Transaction
 
 STEP_ROWS = 2_000  # read at a time
 
@@ -21,11 +21,11 @@ def bar(tx: Transaction, site_id: int, url_hash: bytes, reason: Reason) -> None:
     """Move a queued URL to where other rules can bring it back from; one that is not queued is left as it is."""
     key = {"site_id": site_id, "url_hash": url_hash}
     is_new = tx.execute(SQL["bar_url"], {**key, "reason": reason}).rowcount
-    if not tx.execute(SQL["settle_queue"], key).rowcount:
+    if tx.execute(SQL["settle_queue"], key).fetchone() is None:
         return
     tx.execute(SQL["forget_seen"], key)
     if is_new:
-        _count(tx, reason, 1)
+        count_given_up(tx, reason, 1)
     else:
         tx.known -= 1  # it had been barred before, and came again
 
@@ -36,30 +36,31 @@ def unbar(tx: Transaction, barred: Sequence[tuple[Link, Reason]]) -> None:
         key = {"site": link.site, "url_hash": link.url_hash, "reason": reason}
         if tx.execute(SQL["unbar_url"], key).rowcount:
             tx.known -= 1
-            _count(tx, reason, -1)
+            count_given_up(tx, reason, -1)
 
 
-def _count(tx: Transaction, reason: Reason, urls: int) -> None:
+def count_given_up(tx: Transaction, reason: str, urls: int) -> None:
+    """Count URLs that were given up for a reason; fewer, if `urls` is negative."""
     tx.given_up += urls
     tx.execute(SQL["count_given_up"], {"reason": reason, "urls": urls})
 
 
-def walk_all_queued(connection: sqlite3.Connection) -> Iterator[Link]:
+def walk_all_queued(database: Readable) -> Iterator[Link]:
     """Yield everything that is queued."""
     after = -1
     while True:
-        rows = connection.execute(SQL["walk_all_queued"], {"after": after, "rows": STEP_ROWS}).fetchall()
+        rows = database.rows("walk_all_queued", after=after, rows=STEP_ROWS)
         yield from map(_link, rows)
         if len(rows) < STEP_ROWS:
             return
         after = rows[-1]["seq"]
 
 
-def walk_barred(connection: sqlite3.Connection) -> Iterator[tuple[Link, Reason]]:
+def walk_barred(database: Readable) -> Iterator[tuple[Link, Reason]]:
     """Yield everything that is barred, and why."""
     after = {"site_id": -1, "url_hash": b""}
     while True:
-        rows = connection.execute(SQL["walk_barred"], {**after, "rows": STEP_ROWS}).fetchall()
+        rows = database.rows("walk_barred", **after, rows=STEP_ROWS)
         yield from ((_link(row), Reason(row["reason"])) for row in rows)
         if len(rows) < STEP_ROWS:
             return

@@ -7,9 +7,9 @@ import math
 from typing import TYPE_CHECKING
 
 from gossamer.frontier import urls_per_claim
-from gossamer.frontier.sqlite.barring import is_spent, spend_site
+from gossamer.frontier.sqlite.barring import count_given_up, is_spent, spend_site
 from gossamer.frontier.sqlite.database import SQL
-from gossamer.records import Claim, HostState, QueuedUrl
+from gossamer.records import Claim, HostState, QueuedUrl, Reason
 
 if TYPE_CHECKING:
     import sqlite3
@@ -103,14 +103,27 @@ def _eligible(tx: Transaction, site_id: int, urls: int) -> list[sqlite3.Row]:
     tx.execute(SQL["wake_deferred"], {"site_id": site_id, "now_ms": tx.now_ms, "at_most": MOVE_URLS})
     for _ in range(MOVE_ROUNDS):
         rows = tx.execute(SQL["next_urls"], {"site_id": site_id, "urls": urls}).fetchall()
-        blocked = {row["host"]: row["blocked_until"] for row in rows if (row["blocked_until"] or 0) > tx.now_ms}
+        blocked = {row["host"]: row for row in rows if (row["blocked_until"] or 0) > tx.now_ms}
         if not blocked:
             return rows
-        for host, until_ms in blocked.items():
+        for host, row in blocked.items():
+            if row["given_up"]:
+                give_up_host(tx, site_id, host, row["given_up"])
+                continue
             tx.execute(SQL["defer_blocked"], {
-                "site_id": site_id, "host": host, "blocked_until": until_ms, "at_most": MOVE_URLS,
+                "site_id": site_id, "host": host, "blocked_until": row["blocked_until"], "at_most": MOVE_URLS,
             })  # fmt: skip
     return []  # the next claim moves on: a transaction must stay short
+
+
+def give_up_host(tx: Transaction, site_id: int, host: str, reason: str) -> None:
+    """Give up what is queued of a host, as far as it is near the head; claims meet the rest and give it up then."""
+    doomed = tx.execute(SQL["head_of_host"], {"site_id": site_id, "host": host, "at_most": MOVE_URLS}).fetchall()
+    keys = [{"site_id": site_id, "url_hash": row["url_hash"], "outcome": reason, "seq": row["seq"]} for row in doomed]
+    tx.executemany(SQL["drop_queued"], keys)
+    tx.executemany(SQL["settle_seen"], keys)
+    tx.executemany(SQL["count_seed"], [{"outcome": reason, "url": row["url"]} for row in doomed if row["depth"] == 0])
+    count_given_up(tx, reason, len(doomed))
 
 
 def put_to_rest(tx: Transaction, site_id: int) -> None:
@@ -140,4 +153,6 @@ def host_state(tx: Transaction, row: sqlite3.Row) -> HostState:
         failures=row["failures"],
         failing_since=row["failing_since"],
         blocked_s=tx.wait_s(row["blocked_until"]),
+        silent=row["silent"],
+        given_up=None if row["given_up"] is None else Reason(row["given_up"]),
     )

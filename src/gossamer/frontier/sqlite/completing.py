@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gossamer.frontier.sqlite.barring import bar, is_spent
-from gossamer.frontier.sqlite.claiming import first_queued, put_to_rest
+from gossamer.frontier.sqlite.barring import bar, count_given_up, is_spent
+from gossamer.frontier.sqlite.claiming import first_queued, give_up_host, put_to_rest
 from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Barred, Done, GivenUp, Retry
 
@@ -31,7 +31,10 @@ def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
             "site_id": site_id, "name": host.host, "rules": host.rules, "expires_at": host.expires_at,
             "failures": host.failures, "failing_since": host.failing_since,
             "blocked_until": tx.after_ms(host.blocked_s) if host.blocked_s else 0,
+            "silent": host.silent, "given_up": host.given_up,
         })  # fmt: skip
+        if mine and host.given_up:
+            give_up_host(tx, site_id, host.host, host.given_up)
     if visit.own_delay_s:  # a fact like the rules it comes from
         tx.execute(SQL["keep_delay"], {"site_id": site_id, "delay_ms": math.ceil(visit.own_delay_s * 1000)})
     if mine:
@@ -78,18 +81,19 @@ def _settle(tx: Transaction, site_id: int, visit: Visit) -> int:
         text = outcome.reason.value if isinstance(outcome, GivenUp) else ""
         if not tx.execute(SQL["settle_seen"], {**key, "outcome": text}).rowcount:
             continue  # settled before: a repeat after a crash, or a late completion
-        tx.execute(SQL["settle_queue"], key)
+        queued = tx.execute(SQL["settle_queue"], key).fetchone()
         if isinstance(outcome, Done):
             tx.done += 1
             pages += outcome.page
         else:
             given_up[text] += 1
+        if queued and queued["depth"] == 0 and (isinstance(outcome, GivenUp) or outcome.page):
+            tx.execute(SQL["count_seed"], {"outcome": text, "url": queued["url"]})
     if pages:
         tx.pages += pages
         tx.execute(SQL["count_pages"], {"site_id": site_id, "pages": pages})
-    tx.given_up += given_up.total()
     for reason, urls in given_up.items():
-        tx.execute(SQL["count_given_up"], {"reason": reason, "urls": urls})
+        count_given_up(tx, reason, urls)
     return pages
 
 

@@ -1,4 +1,4 @@
-"""One SQLite file: opening it, bringing its schema up to date, and transactions that wait their turn."""
+"""One SQLite file, opened to work: bringing its schema up to date, and transactions that wait their turn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import os
 import sqlite3
 import time
+from abc import ABC, abstractmethod
 from contextlib import ExitStack, closing, contextmanager
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gossamer import metrics
 from gossamer.errors import GossamerError
+from gossamer.frontier.moving import MovedError, Standing, State
 from gossamer.frontier.statements import read_statements
 from gossamer.frontier.upgrading import refuse_older_workers
 from gossamer.records import Scope
@@ -21,6 +23,7 @@ from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from importlib.resources.abc import Traversable
 
     from gossamer.frontier.clock import Clock
@@ -64,6 +67,7 @@ class Transaction:
         self.pages: int = row["pages"]
         self.given_up: int = row["given_up"]
         self.in_hand: int = row["in_hand"]
+        self.standing = Standing.of(row["identity"], row["standing"], row["move"], row["moved_to"])
 
     def save(self) -> None:
         """Save the clock and the counters."""
@@ -92,12 +96,72 @@ class Transaction:
         return None if self.page_limit is None else max(0, self.page_limit - self.pages - self.in_hand)
 
 
-class Database:
-    """A connection to the frontier's file."""
+def unopened(path: Path, error: OSError | sqlite3.DatabaseError) -> GossamerError:
+    """Return an error that says what to do about a frontier's file that cannot be opened."""
+    if isinstance(error, OSError):
+        why, advice = str(error.strerror), "become the user who crawls, or name another folder"
+    elif isinstance(error, sqlite3.OperationalError):
+        why, advice = str(error), "see that you may use it and that its disk has room, and try again"
+    else:
+        why, advice = str(error), "bring back a whole copy of that file, or begin a new crawl in another folder"
+    return GossamerError(f"{path} cannot be opened as a frontier ({why}): {advice}.")
+
+
+class Readable(ABC):
+    """A frontier's file that can be read; how it was opened is left to subclasses."""
+
+    connection: sqlite3.Connection
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    @abstractmethod
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Give the connection for one read of one state."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the file."""
+
+    @abstractmethod
+    def transaction(self, operation: str) -> AbstractContextManager[Transaction]:
+        """Run one write transaction: all of it is committed and synced, or nothing has happened."""
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Transaction]:
+        """Read several things as of one instant; writes nothing and waits for nobody."""
+        with self.reading() as connection:
+            try:
+                connection.execute("BEGIN")
+                yield Transaction(connection, self._clock())
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    def rows(self, statement: str, **values: object) -> list[sqlite3.Row]:
+        """Return the rows of one statement. All are fetched at once, so that no read stays open."""
+        with self.reading() as connection:
+            return connection.execute(SQL[statement], values).fetchall()
+
+    def standing(self) -> Standing:
+        """Return whether this frontier is in use, on its way elsewhere, or gone."""
+        (row,) = self.rows("crawl")
+        return Standing.of(row["identity"], row["standing"], row["move"], row["moved_to"])
+
+    def version(self) -> tuple[int, ...]:
+        """Return a value that changes when another connection writes."""
+        with self.reading() as connection:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        return (int(version),)
+
+
+class Database(Readable):
+    """A connection to the frontier's file, for those who work with it."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Open the file, creating or upgrading it as needed."""
-        self._clock = clock
+        super().__init__(clock)
+        self.path = path
         refuse_network_file_system(path)
         with ExitStack() as stack:
             try:
@@ -107,26 +171,20 @@ class Database:
                 )
                 self.connection.row_factory = sqlite3.Row
                 self._configure()
-                if 0 < _version(self.connection) < len(_scripts()):
+                if 0 < schema_version(self.connection) < newest_schema():
                     refuse_older_workers(str(path), self._beats, OLDER_SILENCE_S)
                 with self._gate:
                     migrate(self.connection, path)
             except (OSError, sqlite3.DatabaseError) as error:
-                why = error.strerror if isinstance(error, OSError) else error
-                raise GossamerError(f"{path} cannot be opened as a frontier: {why}.") from error
-            self._refuse_other_names(path)
+                raise unopened(path, error) from error
+            refuse_other_names(self.connection, path)
             stack.pop_all()
 
     def _beats(self) -> dict[int, int]:
         return dict(map(tuple, self.connection.execute("SELECT worker, beats FROM worker WHERE gone = 0")))
 
     def _configure(self) -> None:
-        if sqlite3.sqlite_version_info < OLDEST_SQLITE:
-            needed = ".".join(map(str, OLDEST_SQLITE))
-            raise GossamerError(
-                f"Gossamer needs SQLite {needed} or newer and this Python brings {sqlite3.sqlite_version}: "
-                "use a newer Python."
-            )
+        refuse_old_sqlite()
         for setting in (
             "busy_timeout = 10000",  # for outsiders such as a sqlite3 shell; our own writers wait at the gate
             "journal_mode = WAL",
@@ -139,27 +197,25 @@ class Database:
             self.connection.execute(f"PRAGMA {setting}")
         self.connection.execute(SQL["create_stage"])
 
-    def _refuse_other_names(self, path: Path) -> None:
-        row = self.connection.execute(SQL["crawl"]).fetchone()
-        for what, theirs, ours in (
-            ("URL normaliser", row["normaliser"], NORMALISER_VERSION),
-            ("public suffix list", row["suffix_list"], SUFFIX_LIST_VERSION),
-        ):
-            if theirs != ours:
-                raise GossamerError(
-                    f"{path} was made with {what} {theirs} and this Gossamer has {ours}, which would name sites "
-                    f"or pages differently: install the version it was made with, or start a new crawl."
-                )
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give the connection, which sees every change by itself."""
+        yield self.connection
 
     @contextmanager
-    def transaction(self, operation: str) -> Iterator[Transaction]:
-        """Run one write transaction: all of it is committed and synced, or nothing has happened."""
+    def transaction(self, operation: str, *, of_a_move: bool = False) -> Iterator[Transaction]:
+        """Run one write transaction: all of it is committed and synced, or nothing has happened.
+
+        Refused from the moment on in which a move begins, but for what the move itself does.
+        """
         asked = time.perf_counter()
         with self._gate:
             try:
                 self.connection.execute(SQL["begin"])  # in here: one that fails may have begun all the same
                 began = time.perf_counter()
                 tx = Transaction(self.connection, self._clock())
+                if tx.standing.state is not State.LIVE and not of_a_move:
+                    raise MovedError(str(self.path), tx.standing, here="sqlite", folders=[self.path.parent])
                 yield tx
                 tx.save()
                 self.connection.execute("COMMIT")
@@ -170,16 +226,6 @@ class Database:
             ended = time.perf_counter()
         metrics.FRONTIER_LOCK_WAIT_SECONDS.labels(operation).observe(began - asked)
         metrics.FRONTIER_OPERATION_SECONDS.labels(operation).observe(ended - began)
-
-    @contextmanager
-    def snapshot(self) -> Iterator[Transaction]:
-        """Read several things as of one instant; writes nothing and waits for nobody."""
-        try:
-            self.connection.execute("BEGIN")
-            yield Transaction(self.connection, self._clock())
-        finally:
-            if self.connection.in_transaction:
-                self.connection.execute("ROLLBACK")
 
     def close(self) -> None:
         """Close the file."""
@@ -216,14 +262,19 @@ class Gate:
 
 
 def migrate(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring the schema up to date: numbered scripts, each in a transaction of its own, each run once."""
-    scripts, version = _scripts(), _version(connection)
+    """Bring the schema up to date: numbered scripts, each run once.
+
+    Each has a transaction of its own. Those of a new file share one, so that readers never see half a schema.
+    """
+    scripts, version = _scripts(), schema_version(connection)
     if version > len(scripts):
         raise GossamerError(f"{path} was written by a newer Gossamer: upgrade this one to go on with it.")
-    for number, script in enumerate(scripts[version:], start=version + 1):
-        connection.executescript(
-            f"BEGIN IMMEDIATE;\n{script.read_text(encoding='utf-8')}\nPRAGMA user_version = {number};\nCOMMIT;"
-        )
+    steps = [
+        f"{script.read_text(encoding='utf-8')}\nPRAGMA user_version = {number};\n"
+        for number, script in enumerate(scripts[version:], start=version + 1)
+    ]
+    for step in steps if version else filter(None, ["".join(steps)]):
+        connection.executescript(f"BEGIN IMMEDIATE;\n{step}COMMIT;")
     connection.execute(
         "INSERT INTO crawl (only_row, normaliser, suffix_list) VALUES (1, ?, ?) ON CONFLICT DO NOTHING",
         (NORMALISER_VERSION, SUFFIX_LIST_VERSION),
@@ -234,9 +285,39 @@ def _scripts() -> list[Traversable]:
     return sorted((f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def newest_schema() -> int:
+    """Return the schema version that this Gossamer works with."""
+    return len(_scripts())
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """Return how many of the scripts were run; 0: there is no schema yet."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return int(version)
+
+
+def refuse_old_sqlite() -> None:
+    """Refuse an SQLite that lacks what the statements need."""
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        needed = ".".join(map(str, OLDEST_SQLITE))
+        raise GossamerError(
+            f"Gossamer needs SQLite {needed} or newer and this Python brings {sqlite3.sqlite_version}: "
+            "use a newer Python."
+        )
+
+
+def refuse_other_names(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a frontier whose sites or pages have other names than we would give them."""
+    row = connection.execute(SQL["crawl"]).fetchone()
+    for what, theirs, ours in (
+        ("URL normaliser", row["normaliser"], NORMALISER_VERSION),
+        ("public suffix list", row["suffix_list"], SUFFIX_LIST_VERSION),
+    ):
+        if theirs != ours:
+            raise GossamerError(
+                f"{path} was made with {what} {theirs} and this Gossamer has {ours}, which would name sites "
+                f"or pages differently: install the version it was made with, or start a new crawl."
+            )
 
 
 def refuse_network_file_system(path: Path) -> None:

@@ -5,28 +5,31 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from gossamer.frontier import NO_TERMS, FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.counting import count_claims, count_links
+from gossamer.frontier.moving import MovedError, State
 from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite.adding import add_links, within_scope
 from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
 from gossamer.frontier.sqlite.barring import unbar, wake_spent, walk_all_queued, walk_barred
 from gossamer.frontier.sqlite.claiming import claim_due, until_claimable
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
-from gossamer.frontier.sqlite.database import SQL, Database, Transaction
+from gossamer.frontier.sqlite.database import SQL, Database, Readable, Transaction
+from gossamer.frontier.sqlite.reader import Reader
 from gossamer.frontier.sqlite.reading import crawl_stats, find_hosts, find_site, find_url
-from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, WorkerState
+from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from gossamer.frontier.clock import Clock
-    from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState
+    from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
 
 ADD_LINKS = 2_000  # per transaction of `add`: about 30 ms, so that heartbeats get through
 FREE_SITES = 2_000  # per transaction of `recover`
@@ -47,10 +50,14 @@ class SqliteFrontier:
 
     lease_s: float | None = None  # only the supervisor ends its workers
 
-    def __init__(self, path: Path, *, clock: Clock = boot_seconds) -> None:
-        """Open the frontier in this file, creating or upgrading it as needed."""
-        self._database = Database(path, clock)
-        self._execute = self._database.connection.execute
+    def __init__(self, path: Path, *, clock: Clock = boot_seconds, to_read: bool = False) -> None:
+        """Open the frontier in this file: to work, creating or upgrading it as needed, or only to read."""
+        self._database: Readable = Reader(path, clock) if to_read else Database(path, clock)
+        standing = self._database.standing()
+        self.identity = standing.identity
+        if standing.state is State.MOVED:
+            self._database.close()
+            raise MovedError(str(path), standing, here="sqlite", folders=[path.parent])
         self._recent = RecentLinks(RECENT_LINKS)
         self._worker = 0
 
@@ -79,9 +86,10 @@ class SqliteFrontier:
         site_limit: int | None = None,
         scope: Scope = Scope.WEB,
         terms: Mapping[str, str] = NO_TERMS,  # noqa: ARG002 - nobody else is there to share them
+        show_wait: Callable[[Waiting], None] | None = None,  # noqa: ARG002 - nor to wait for
     ) -> None:
         with self._transaction("resume") as tx:
-            self._execute(SQL["resume"], {
+            tx.execute(SQL["resume"], {
                 "delay_ms": math.ceil(delay_s * 1000),
                 "page_limit": page_limit,
                 "site_limit": site_limit,
@@ -97,8 +105,8 @@ class SqliteFrontier:
                 woken = wake_spent(tx, FREE_SITES)
 
     def order(self, state: CrawlState) -> None:
-        with self._transaction("order"):
-            self._execute(SQL["order"], {"state": state})
+        with self._transaction("order") as tx:
+            tx.execute(SQL["order"], {"state": state})
 
     def exclude(self, entries: Iterable[str]) -> None:
         self._change_exclusions(entries, "add_exclusion", "exclude_site")
@@ -108,11 +116,11 @@ class SqliteFrontier:
 
     @_translated()
     def exclusions(self) -> frozenset[str]:
-        return frozenset(entry for (entry,) in self._execute(SQL["exclusions"]))
+        return frozenset(row["site"] for row in self._database.rows("exclusions"))
 
     @_translated()
     def readmissions(self) -> int:
-        return int(self._execute(SQL["crawl"]).fetchone()["readmissions"])
+        return int(self._database.rows("crawl")[0]["readmissions"])
 
     def _change_exclusions(self, entries: Iterable[str], change_list: str, change_site: str) -> None:
         names = sorted(set(entries))
@@ -123,17 +131,17 @@ class SqliteFrontier:
 
     @_translated()
     def seeds_loaded(self, digest: str) -> bool:
-        return self._execute(SQL["seeds_loaded"], {"digest": digest}).fetchone() is not None
+        return bool(self._database.rows("seeds_loaded", digest=digest))
 
     def mark_seeds_loaded(self, digest: str) -> None:
-        with self._transaction("mark_seeds_loaded"):
-            self._execute(SQL["mark_seeds_loaded"], {"digest": digest})
+        with self._transaction("mark_seeds_loaded") as tx:
+            tx.execute(SQL["mark_seeds_loaded"], {"digest": digest})
 
     # ------------------------------------------------------------------ rules that changed
 
     def all_queued(self) -> Iterator[Link]:
         with _translated():
-            yield from walk_all_queued(self._database.connection)
+            yield from walk_all_queued(self._database)
 
     @_translated()
     def in_scope(self, links: Sequence[Link]) -> list[Link]:
@@ -142,7 +150,7 @@ class SqliteFrontier:
 
     def barred(self) -> Iterator[tuple[Link, Reason]]:
         with _translated():
-            yield from walk_barred(self._database.connection)
+            yield from walk_barred(self._database)
 
     def admit(self, barred: Sequence[tuple[Link, Reason]]) -> int:
         with self._transaction("admit") as tx:
@@ -159,15 +167,16 @@ class SqliteFrontier:
     # ------------------------------------------------------------------ a worker
 
     def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:  # noqa: ARG002 - as above
-        with self._transaction("join"):
-            worker = self._execute(SQL["join"], {"label": label}).lastrowid
+        with self._transaction("join") as tx:
+            worker = tx.execute(SQL["join"], {"label": label, "beat_at": time.time()}).lastrowid
         assert worker is not None
         self._worker = worker
         return worker
 
     def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
         with self._transaction("heartbeat") as tx:
-            beat = self._execute(SQL["beat"], {"worker": self._worker, "figures": json.dumps(dict(figures))})
+            figures_text = json.dumps(dict(figures))
+            beat = tx.execute(SQL["beat"], {"worker": self._worker, "figures": figures_text, "beat_at": time.time()})
             if not beat.rowcount:
                 return GONE
             news = tx.exclusions != exclusions_version
@@ -194,7 +203,7 @@ class SqliteFrontier:
 
     def claim(self, sites: int) -> Claimed | Gone:
         with self._transaction("claim") as tx:
-            if self._execute(SQL["is_gone"], {"worker": self._worker}).fetchone()["gone"]:
+            if tx.execute(SQL["is_gone"], {"worker": self._worker}).fetchone()["gone"]:
                 return GONE
             claims = claim_due(tx, self._worker, sites)
             wait_s = 0.0 if claims else until_claimable(tx)
@@ -221,8 +230,8 @@ class SqliteFrontier:
         return tuple((site, epoch) for site, epoch in held.items() if still.get(site) != epoch)
 
     def recover(self, worker: int) -> int:
-        with self._transaction("recover"):
-            self._execute(SQL["declare_gone"], {"worker": worker})
+        with self._transaction("recover") as tx:
+            tx.execute(SQL["declare_gone"], {"worker": worker})
         freed = 0
         while True:
             with self._transaction("recover") as tx:
@@ -237,7 +246,7 @@ class SqliteFrontier:
 
     @_translated()
     def known(self, site: str, url_hash: bytes) -> bool:
-        return self._execute(SQL["find_seen"], {"site": site, "url_hash": url_hash}).fetchone() is not None
+        return bool(self._database.rows("find_seen", site=site, url_hash=url_hash))
 
     @_translated()
     def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
@@ -253,10 +262,11 @@ class SqliteFrontier:
 
     def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
         with _translated():
-            yield from walk_queued(self._database.connection, site)
+            yield from walk_queued(self._database, site)
 
     @_translated()
     def workers(self) -> list[WorkerState]:
+        now_at = time.time()
         return [
             WorkerState(
                 worker=row["worker"],
@@ -265,8 +275,9 @@ class SqliteFrontier:
                 gone=bool(row["gone"]),
                 sites=row["sites"],
                 figures=json.loads(row["figures"]),
+                silent_s=now_at - row["beat_at"] if row["beat_at"] else None,
             )
-            for row in self._execute(SQL["workers"])
+            for row in self._database.rows("workers")
         ]
 
     @_translated()
@@ -274,14 +285,18 @@ class SqliteFrontier:
         return crawl_stats(self._database)
 
     @_translated()
+    def seed_outcomes(self) -> list[SeedOutcome]:
+        return [SeedOutcome.of(*row) for row in self._database.rows("seed_outcomes")]
+
+    @_translated()
     def drained(self) -> bool:
-        (unsettled,) = self._execute(SQL["any_unsettled"]).fetchone()
+        ((unsettled,),) = self._database.rows("any_unsettled")
         return not unsettled
 
     def settled(self) -> Iterator[tuple[str, bytes, Reason | None]]:
         with _translated():
-            yield from walk_settled(self._database.connection)
+            yield from walk_settled(self._database)
 
     @_translated()
     def audit(self) -> list[str]:
-        return audit(self._database.connection)
+        return audit(self._database)

@@ -7,7 +7,8 @@ BEGIN IMMEDIATE
 
 -- name: crawl
 SELECT normaliser, suffix_list, state, delay_ms, page_limit, scope, clock_ms, clock_offset_ms, exclusions, next_seq,
-       site_limit, readmissions, sites, sites_with_work, known, done, pages, given_up, in_hand
+       site_limit, readmissions, sites, sites_with_work, known, done, pages, given_up, in_hand, identity, standing, move,
+       moved_to
 FROM crawl
 
 -- name: save_crawl
@@ -109,22 +110,31 @@ WHERE seq IN (SELECT seq FROM queue WHERE site_id = :site_id AND not_before > 0 
               ORDER BY not_before, rank, depth, seq LIMIT :at_most)
 
 -- name: next_urls
-SELECT q.url, q.url_hash, q.host, q.depth, q.rank, q.hops, q.tries, q.kind, h.blocked_until
+SELECT q.url, q.url_hash, q.host, q.depth, q.rank, q.hops, q.tries, q.kind, h.blocked_until, h.given_up
 FROM queue q LEFT JOIN host h ON h.site_id = q.site_id AND h.name = q.host
 WHERE q.site_id = :site_id AND q.not_before = 0
 ORDER BY q.rank, q.depth, q.seq LIMIT :urls
 
 -- name: known_hosts
--- Also those that none of the URLs lies on: a redirect may lead there in the same turn. Those of the URLs first.
-SELECT name, rules, expires_at, failures, failing_since, blocked_until
-FROM host WHERE site_id = :site_id AND rules IS NOT NULL
+-- The hosts of the URLs first. Then others that answer: a redirect may lead there in the same turn, and they prove that
+-- the site answers.
+SELECT name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up
+FROM host
+WHERE site_id = :site_id AND rules IS NOT NULL AND (silent = 0 OR name IN (SELECT value FROM json_each(:hosts)))
 ORDER BY name NOT IN (SELECT value FROM json_each(:hosts)) LIMIT :at_most
 
 -- name: defer_blocked
--- A blocked host's URLs leave the order until the block ends; a bounded number at a time.
+-- A blocked host's URLs leave the order until the block ends. Only the head of the queue is searched, so that the
+-- statement stays short however long the queue is; the rest follows when it becomes the head.
 UPDATE queue SET not_before = :blocked_until
-WHERE seq IN (SELECT seq FROM queue WHERE site_id = :site_id AND not_before = 0 AND host = :host
-              ORDER BY rank, depth, seq LIMIT :at_most)
+WHERE seq IN (SELECT seq FROM (SELECT seq, host FROM queue WHERE site_id = :site_id AND not_before = 0
+                               ORDER BY rank, depth, seq LIMIT :at_most) WHERE host = :host)
+
+-- name: head_of_host
+-- What is queued of a host, deferred or not, among the first URLs of its site: see defer_blocked.
+SELECT seq, url_hash, depth, url
+FROM (SELECT seq, url_hash, depth, url, host FROM queue WHERE site_id = :site_id
+      ORDER BY not_before, rank, depth, seq LIMIT :at_most) WHERE host = :host
 
 -- name: own_site
 UPDATE site SET owner = :worker, epoch = :epoch, in_hand = :urls WHERE site_id = :site_id
@@ -159,20 +169,29 @@ UPDATE seen SET outcome = :outcome WHERE site_id = :site_id AND url_hash = :url_
 -- name: settle_queue
 DELETE FROM queue
 WHERE seq = (SELECT seq FROM seen WHERE site_id = :site_id AND url_hash = :url_hash)
+RETURNING depth, url
+
+-- name: drop_queued
+DELETE FROM queue WHERE seq = :seq
 
 -- name: count_given_up
 INSERT INTO given_up (reason, urls) VALUES (:reason, :urls)
 ON CONFLICT (reason) DO UPDATE SET urls = urls + excluded.urls
+
+-- name: count_seed
+INSERT INTO seed_outcome (outcome, seeds, example) VALUES (:outcome, 1, :url)
+ON CONFLICT (outcome) DO UPDATE SET seeds = seeds + 1
 
 -- name: retry_later
 UPDATE queue SET not_before = :not_before, tries = tries + :counted
 WHERE seq = (SELECT seq FROM seen WHERE site_id = :site_id AND url_hash = :url_hash)
 
 -- name: keep_host
-INSERT INTO host (site_id, name, rules, expires_at, failures, failing_since, blocked_until)
-VALUES (:site_id, :name, :rules, :expires_at, :failures, :failing_since, :blocked_until)
+INSERT INTO host (site_id, name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up)
+VALUES (:site_id, :name, :rules, :expires_at, :failures, :failing_since, :blocked_until, :silent, :given_up)
 ON CONFLICT (site_id, name) DO UPDATE SET rules = excluded.rules, expires_at = excluded.expires_at,
-    failures = excluded.failures, failing_since = excluded.failing_since, blocked_until = excluded.blocked_until
+    failures = excluded.failures, failing_since = excluded.failing_since, blocked_until = excluded.blocked_until,
+    silent = excluded.silent, given_up = excluded.given_up
 
 -- name: keep_delay
 UPDATE site SET delay_ms = max(delay_ms, :delay_ms) WHERE site_id = :site_id
@@ -217,10 +236,10 @@ WHERE site_id IN (SELECT site_id FROM site WHERE spent = 1 AND (:site_limit IS N
 -- ---------------------------------------------------------------- workers
 
 -- name: join
-INSERT INTO worker (label) VALUES (:label)
+INSERT INTO worker (label, beat_at) VALUES (:label, :beat_at)
 
 -- name: beat
-UPDATE worker SET beats = beats + 1, figures = :figures WHERE worker = :worker AND gone = 0
+UPDATE worker SET beats = beats + 1, figures = :figures, beat_at = :beat_at WHERE worker = :worker AND gone = 0
 
 -- name: is_gone
 SELECT gone FROM worker WHERE worker = :worker
@@ -234,7 +253,7 @@ SELECT site_id, name, epoch, in_hand, max(delay_ms, :delay_ms) AS delay_ms, dela
 FROM site WHERE owner = :worker LIMIT :at_most
 
 -- name: workers
-SELECT worker, label, beats, gone, figures, (SELECT count(*) FROM site WHERE owner = worker) AS sites
+SELECT worker, label, beats, gone, figures, beat_at, (SELECT count(*) FROM site WHERE owner = worker) AS sites
 FROM worker ORDER BY worker
 
 -- ---------------------------------------------------------------- operator
@@ -276,7 +295,7 @@ SELECT name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded, failu
 FROM site WHERE name = :site
 
 -- name: site_hosts
-SELECT host.name, rules, expires_at, host.failures, failing_since, blocked_until
+SELECT host.name, rules, expires_at, host.failures, failing_since, blocked_until, silent, given_up
 FROM site JOIN host USING (site_id) WHERE site.name = :site AND rules IS NOT NULL ORDER BY host.name
 
 -- name: walk_queue
@@ -289,11 +308,25 @@ ORDER BY not_before, rank, depth, seq LIMIT :rows
 -- name: given_up
 SELECT reason, urls FROM given_up
 
+-- name: seed_outcomes
+SELECT outcome, seeds, example FROM seed_outcome ORDER BY outcome
+
 -- name: find_barred
 SELECT depth, reason FROM site JOIN barred USING (site_id) WHERE site.name = :site AND url_hash = :url_hash
 
 -- name: count_spent
 SELECT count(*) FROM site WHERE spent = 1
+
+-- name: count_troubled
+-- Exactly what the index site_troubled holds. From the third failure in a row on, a site backs off (`politeness.pace`).
+SELECT count(*) FROM site WHERE failures >= 3 AND has_work = 1 AND excluded = 0
+
+-- name: count_troubled_hosts
+-- What the index host_blocked holds beyond now; those of a site that is in trouble as a whole are counted with it.
+SELECT count(*) FROM (
+    SELECT 1 FROM host JOIN site USING (site_id)
+    WHERE blocked_until > 0 AND blocked_until > :now_ms AND given_up IS NULL AND site.failures < 3 AND has_work = 1 AND excluded = 0
+    LIMIT 100000)
 
 -- name: sites_in_hand
 SELECT count(*) FROM site WHERE owner IS NOT NULL
@@ -334,7 +367,9 @@ SELECT site_id, name, owner, has_work, spent, in_hand,
 FROM site WHERE site_id > :after ORDER BY site_id LIMIT :rows
 
 -- name: audit_barred
-SELECT reason, count(*) AS urls FROM barred GROUP BY reason
+-- In steps, as above: a count of all at once would keep the write-ahead log from being emptied meanwhile.
+SELECT site_id, url_hash, reason FROM barred
+WHERE (site_id, url_hash) > (:site_id, :url_hash) ORDER BY site_id, url_hash LIMIT :rows
 
 -- name: audit_counters
 SELECT known, done, given_up, sites, sites_with_work, in_hand FROM crawl

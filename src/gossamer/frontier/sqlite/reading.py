@@ -10,11 +10,11 @@ from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Reason, SiteState, Stats, UrlState, UrlStatus
 
 if TYPE_CHECKING:
-    from gossamer.frontier.sqlite.database import Database
+    from gossamer.frontier.sqlite.database import Readable
     from gossamer.records import HostState
 
 
-def find_url(database: Database, site: str, url_hash: bytes) -> UrlState | None:
+def find_url(database: Readable, site: str, url_hash: bytes) -> UrlState | None:
     """Return where a URL stands, or None if it was never accepted."""
     key = {"site": site, "url_hash": url_hash}
     with database.snapshot() as tx:
@@ -39,7 +39,7 @@ def find_url(database: Database, site: str, url_hash: bytes) -> UrlState | None:
     )
 
 
-def find_site(database: Database, site: str) -> SiteState | None:
+def find_site(database: Readable, site: str) -> SiteState | None:
     """Return where a site stands, or None if it is not known."""
     with database.snapshot() as tx:
         row = tx.execute(SQL["find_site"], {"site": site}).fetchone()
@@ -60,18 +60,20 @@ def find_site(database: Database, site: str) -> SiteState | None:
     )
 
 
-def find_hosts(database: Database, site: str) -> list[HostState]:
+def find_hosts(database: Readable, site: str) -> list[HostState]:
     """Return those hosts of a site whose robots.txt was asked for."""
     with database.snapshot() as tx:
         return [host_state(tx, row) for row in tx.execute(SQL["site_hosts"], {"site": site})]
 
 
-def crawl_stats(database: Database) -> Stats:
+def crawl_stats(database: Readable) -> Stats:
     """Return the crawl's figures: its counters, and the head of the ready list."""
     with database.snapshot() as tx:
         given_up = {Reason(row["reason"]): row["urls"] for row in tx.execute(SQL["given_up"]) if row["urls"]}
         (in_hand,) = tx.execute(SQL["sites_in_hand"]).fetchone()
         (spent,) = tx.execute(SQL["count_spent"]).fetchone()
+        (troubled,) = tx.execute(SQL["count_troubled"]).fetchone()
+        (troubled_hosts,) = tx.execute(SQL["count_troubled_hosts"], {"now_ms": tx.now_ms}).fetchone()
         return Stats(
             sites=tx.sites,
             sites_with_work=tx.sites_with_work,
@@ -81,7 +83,10 @@ def crawl_stats(database: Database) -> Stats:
             done=tx.done,
             pages=tx.pages,
             given_up=MappingProxyType(given_up),
+            page_limit=tx.page_limit,
             pages_left=tx.pages_left,
             wait_s=until_ready(tx),
             sites_spent=spent,
+            sites_in_trouble=troubled,
+            hosts_in_trouble=troubled_hosts,
         )

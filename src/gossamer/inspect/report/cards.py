@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.inspect.report.card import card
 from gossamer.inspect.report.figures import MAX_DEPTH, Gaps
 from gossamer.inspect.report.plots import NARROW, WIDE, Bar, area, columns, rows, time_names
-from gossamer.inspect.wording import moment, plain, size, span
+from gossamer.wording import count, delay, moment, plain, size, span
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +93,7 @@ def _outcomes(stats: Stats) -> str:
     parts += [(reason.value, urls, "warn") for reason, urls in sorted(stats.given_up.items(), key=lambda one: -one[1])]
     return _shares(
         "What became of URLs",
-        f"Of {stats.known:,} URLs, {stats.done:,} are done, {given_up:,} were given up and {stats.queued:,} wait.",
+        f"Of {count(stats.known, 'URL')}, {stats.done:,} done, {given_up:,} given up and {stats.queued:,} waiting.",
         "outcome", "URLs", [part for part in parts if part[1] or part[0] == "page"],
     )  # fmt: skip
 
@@ -106,7 +106,7 @@ def _statuses(figures: Figures) -> str:
     parts += [("others", rest, "quiet")] if rest else []
     return _shares(
         "Status codes",
-        f"What servers answered to {answered:,} requests for pages; {good / answered:.0%} brought one.",
+        f"What servers answered to {count(answered, 'request')} for pages; {good / answered:.0%} brought one.",
         "status", "requests", parts,
     )  # fmt: skip
 
@@ -131,12 +131,12 @@ def _language(code: str) -> str:
 
 def _shares(title: str, said: str, what: str, unit: str, parts: Sequence[tuple[str, int, str]]) -> str:
     """A card of bars that add up to a whole."""
-    whole = sum(count for _, count, _ in parts) or 1
+    whole = sum(part for _, part, _ in parts) or 1
     bars = [
-        Bar(name=name, value=count, told=f"{count:,}", kind=kind, hint=f"{name}: {count:,} ({count / whole:.1%})")
-        for name, count, kind in parts
+        Bar(name=name, value=part, told=f"{part:,}", kind=kind, hint=f"{name}: {part:,} ({part / whole:.1%})")
+        for name, part, kind in parts
     ]
-    table = [(name, f"{count:,}", f"{count / whole:.1%}") for name, count, _ in parts]
+    table = [(name, f"{part:,}", f"{part / whole:.1%}") for name, part, _ in parts]
     return card(title, said, rows(bars, label=title), (what, unit, "share"), table)
 
 
@@ -149,7 +149,7 @@ def _sizes(figures: Figures) -> str:
     bars = [
         Bar(
             name=_power(exponent), value=counts.get(exponent, 0), told=f"{counts.get(exponent, 0):,}",
-            hint=f"{_power(exponent)} to {_power(exponent + 1)}: {counts.get(exponent, 0):,} pages",
+            hint=f"{_power(exponent)} to {_power(exponent + 1)}: {count(counts.get(exponent, 0), 'page')}",
         )
         for exponent in range(min(counts), max(counts) + 1)
     ]  # fmt: skip
@@ -176,13 +176,14 @@ def _depths(figures: Figures) -> str:
     bars = [
         Bar(
             name=f"{depth}+" if depth == MAX_DEPTH else str(depth), value=counts.get(depth, 0),
-            told=f"{counts.get(depth, 0):,}", hint=f"depth {depth}: {counts.get(depth, 0):,} pages", kind="second",
+            told=f"{counts.get(depth, 0):,}", hint=f"depth {depth}: {count(counts.get(depth, 0), 'page')}",
+            kind="second",
         )
         for depth in range(max(counts) + 1)
     ]  # fmt: skip
     return card(
         "Depth",
-        f"Links from the nearest seed. {figures.seed_pages:,} pages are seeds, or where seeds redirected to.",
+        f"Links from the nearest seed. Seeds, or where seeds redirect to: {count(figures.seed_pages, 'page')}.",
         columns(bars, label="Pages by depth", unit="pages"),
         ("depth", "pages"),
         [(bar.name, bar.told) for bar in bars],
@@ -195,7 +196,7 @@ def _depths(figures: Figures) -> str:
 def _top_sites(figures: Figures) -> str:
     bars = [
         Bar(name=plain(site.site), value=site.pages, told=f"{site.pages:,}",
-            hint=f"{plain(site.site)}: {site.pages:,} pages, {size(site.bytes)}")
+            hint=f"{plain(site.site)}: {count(site.pages, 'page')}, {size(site.bytes)}")
         for site in figures.top_sites
     ]  # fmt: skip
     share = sum(site.pages for site in figures.top_sites) / max(1, figures.pages)
@@ -220,14 +221,15 @@ def _top_sites(figures: Figures) -> str:
 def _gaps(gaps: Gaps, delay_s: float) -> str:
     counted = sum(gaps.sites)
     said = (
-        f"How long each of {counted:,} sites was left alone at least, from the end of a turn to the next one's start."
+        f"How long each of {count(counted, 'site')} was left alone at least, from the end of a turn to the start of "
+        "the next one."
     )
     if delay_s and not gaps.sooner:
-        said += f" None was asked before the crawl's delay of {_seconds(delay_s)} was over."
+        said += f" None was asked before the crawl's delay of {delay(delay_s)} was over."
     caption = escape(said)
     if gaps.sooner:
         named = ", ".join(f"{plain(site)} after {_seconds(gap_s)}" for site, gap_s in gaps.soonest)
-        alarm = f"{gaps.sooner:,} of them sooner than the crawl's delay of {_seconds(delay_s)}: {named}."
+        alarm = f"{gaps.sooner:,} of them sooner than the crawl's delay of {delay(delay_s)}: {named}."
         caption += f' <span class="alarm">{escape(alarm)}</span>'
     bars = []
     for low_s, high_s, sites in zip(gaps.edges_s, (*gaps.edges_s[1:], None), gaps.sites, strict=True):
@@ -235,7 +237,7 @@ def _gaps(gaps: Gaps, delay_s: float) -> str:
         bars.append(
             Bar(
                 name=_seconds(low_s), value=sites, told=f"{sites:,}",
-                hint=f"{_seconds(low_s)} {until}: {sites:,} sites",
+                hint=f"{_seconds(low_s)} {until}: {count(sites, 'site')}",
                 kind="bad" if low_s < delay_s else "second",
             )
         )  # fmt: skip
@@ -245,7 +247,7 @@ def _gaps(gaps: Gaps, delay_s: float) -> str:
         caption,
         columns(
             bars, label="Sites by their shortest gap", unit="sites", edges=True, marker=marker,
-            marked=f"delay {_seconds(delay_s)}" if delay_s else "",
+            marked=f"delay {delay(delay_s)}" if delay_s else "",
         ),
         ("shortest gap from", "sites"),
         [(bar.name, bar.told) for bar in bars],
@@ -277,7 +279,7 @@ def _errors(figures: Figures) -> str:
     ]
     return card(
         "Errors",
-        f"{failed:,} of {figures.requests:,} requests failed: no answer, or one that says no. "
+        f"{failed:,} of {count(figures.requests, 'request')} failed: no answer, or one that says no. "
         "Some were repeated and succeeded later.",
         rows(bars, label="Errors by kind"),
         ("what", "requests", "sites", "latest examples"),

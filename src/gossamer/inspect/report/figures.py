@@ -184,7 +184,7 @@ _ERRORS: Final = f"""
 select case when reason <> '' then reason else 'HTTP ' || status end as what, count(*) as requests,
     count(distinct site) as sites, arg_max(url, started_at, {EXAMPLES}) as examples
 from requests
-where reason <> '' or status >= 500 or status = 429 or (status >= 400 and kind <> 'robots')
+where reason <> '' or status >= 500 or status = 429 or (status >= 400 and kind not like 'robots%')
 group by what order by requests desc, what limit {TOP_ERRORS}
 """  # noqa: S608
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from gossamer.inspect.report.cards import cards
-from gossamer.inspect.wording import duration, moment, plain, size
+from gossamer.wording import duration, moment, plain, size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

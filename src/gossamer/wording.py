@@ -1,19 +1,24 @@
-"""How sizes, times and waits are written for people. Pure."""
+"""How counts, sizes, times and waits are written for people. Pure."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 
-def size(count: float) -> str:
+def count(number: int, one: str, many: str = "") -> str:
+    """Write a number of things: 1 page, 1,000 pages. `many` is the plural where it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(bytes_: float) -> str:
     """Write a number of bytes: 950 B, 12.3 kB, 1.0 GB."""
-    if count < 1000:
-        return f"{count:.0f} B"
+    if bytes_ < 1000:
+        return f"{bytes_:.0f} B"
     for unit in ("kB", "MB", "GB"):
-        count /= 1000
-        if count < 999.95:
-            return f"{count:.1f} {unit}"
-    return f"{count / 1000:,.1f} TB"
+        bytes_ /= 1000
+        if bytes_ < 999.95:
+            return f"{bytes_:.1f} {unit}"
+    return f"{bytes_ / 1000:,.1f} TB"
 
 
 def moment(at: float) -> str:
@@ -37,6 +42,11 @@ def wait(seconds: float) -> str:
 def span(seconds: float) -> str:
     """Write roughly how long something takes: 40 s, 5 min, 2 h 5 min."""
     return f"{seconds:.0f} s" if seconds < 59.5 else wait(max(60.0, seconds)).removeprefix("in ")
+
+
+def delay(seconds: float) -> str:
+    """Write a delay exactly, since it is a promise: 0.5 s, 1.25 s, 70 s."""
+    return f"{seconds:.15g} s"
 
 
 def duration(seconds: float) -> str:

@@ -1,0 +1,74 @@
+"""Which frontier is a folder's own: written down at every start, so that no other one is taken for it.
+
+Settings say where a start looks for the frontier. They may be changed by mistake, such as by a variable that was
+exported for another crawl. This note says which crawl the folder's pages belong to.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from gossamer.crawl.folder import FRONTIER_FILE, SETTINGS_FILE, read_settings
+from gossamer.frontier.sqlite.moving import is_in_use
+from gossamer.store.files import replacing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gossamer.frontier.settings import FrontierSettings
+
+NOTE_FILE: Final = "frontier.json"
+
+
+class Place(NamedTuple):
+    """A frontier that the crawl was moved away from: as in the settings."""
+
+    frontier: str
+    crawl_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """A folder's own frontier."""
+
+    frontier: str  # a database's address without password; empty: the file in the folder
+    crawl_name: str
+    identity: str | None  # of the crawl; None: an older version began it
+    moved_from: tuple[Place, ...] = ()  # what is kept until `gossamer move --delete-old`
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return Place(self.frontier, self.crawl_name if self.frontier else "")
+
+    def within(self, settings: FrontierSettings) -> FrontierSettings:
+        """Return settings that lead to it."""
+        return replace(settings, frontier=self.frontier, crawl_name=self.crawl_name)
+
+
+def find_own(folder: Path) -> Own | None:
+    """Return a folder's own frontier; None if there is no crawl in it.
+
+    Without a note, a file that is in use counts for more than a database that the settings name: somebody has named
+    that one since.
+    """
+    note = folder / NOTE_FILE
+    if note.is_file():
+        said = json.loads(note.read_text(encoding="utf-8"))
+        return Own(**{**said, "moved_from": tuple(Place(*place) for place in said["moved_from"])})
+    has_file = (folder / FRONTIER_FILE).is_file()
+    if not (folder / SETTINGS_FILE).is_file():
+        return Own(frontier="", crawl_name="crawl", identity=None) if has_file else None
+    settings = read_settings(folder).frontier
+    if settings.frontier and not (has_file and is_in_use(folder / FRONTIER_FILE)):
+        return Own(frontier=settings.frontier, crawl_name=settings.crawl_name, identity=None)
+    return Own(frontier="", crawl_name=settings.crawl_name, identity=None) if has_file else None
+
+
+def note_own(folder: Path, own: Own) -> None:
+    """Write down which frontier is the folder's own."""
+    if find_own(folder) != own:
+        with replacing(folder / NOTE_FILE) as file:
+            file.write(json.dumps(asdict(own), indent=1).encode())

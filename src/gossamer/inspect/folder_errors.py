@@ -1,0 +1,33 @@
+"""What to say of a folder that holds no crawl, or whose crawl lacks a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gossamer.commands import to_type
+from gossamer.errors import GossamerError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def no_crawl(folder: Path) -> GossamerError:
+    """Return an error that says how to name the right folder, or how to begin a crawl in this one."""
+    if folder.exists() and not folder.is_dir():
+        return GossamerError(f"{folder} is a file: name the crawl's folder with --data-dir.")
+    begin = to_type("crawl", "seeds.txt", "--email", "you@example.org", folders=folder)
+    return GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or begin one with `{begin}`.")
+
+
+def unreadable(path: Path, error: Exception) -> GossamerError:
+    """Return an error about a table's file that cannot be read."""
+    if isinstance(error, PermissionError):
+        return GossamerError(f"You may not read {path}: become the user who crawls, or ask them to let you read it.")
+    what = (str(error).splitlines() or [type(error).__name__])[0]
+    return damaged(f"{path} cannot be read ({what})", path.parents[1])
+
+
+def damaged(what: str, folders: Sequence[Path] | Path) -> GossamerError:
+    """Return an error that says what is wrong, and which command finds everything else that is."""
+    return GossamerError(f"{what}; `{to_type('verify', folders=folders)}` tells what else is damaged.")

@@ -1,0 +1,49 @@
+"""Ctrl-C while DuckDB works: it ends at once. By itself, DuckDB looks up only between tasks, which may take minutes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
+
+@contextmanager
+def ended_by_ctrl_c(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Inside, Ctrl-C interrupts what the connection does, also while no Python runs in the main thread.
+
+    Does nothing in other threads, which no signal reaches, and where an event loop hears of signals itself.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    before = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    if before != -1:
+        signal.set_wakeup_fd(before)
+        os.close(heard)
+        os.close(told)
+        yield
+        return
+    listener = threading.Thread(target=_listen, args=(heard, connection), daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(told)
+        listener.join()
+        os.close(heard)
+
+
+def _listen(heard: int, connection: duckdb.DuckDBPyConnection) -> None:
+    while signals := os.read(heard, 64):
+        if signal.SIGINT in signals:
+            connection.interrupt()
