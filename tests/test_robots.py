@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from gossamer.politeness.patterns import Rule
-from gossamer.politeness.robots import (
+from gossamer.rules.patterns import Rule
+from gossamer.rules.robots import (
     MAX_DELAY_S,
     MAX_ROBOTS_BYTES,
     MAX_USAGE_CHARS,

@@ -11,10 +11,10 @@ from chaos.simulation.web import MAX_FAILURES
 from gossamer.crawl.compose import manners_of
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.politeness.hosts import RobotsSettings
-from gossamer.politeness.outage import OutageSettings
-from gossamer.politeness.pace import PaceSettings
-from gossamer.politeness.scope import Exclusions, ScopeSettings
+from gossamer.rules.hosts import RobotsSettings
+from gossamer.rules.outage import OutageSettings
+from gossamer.rules.pace import PaceSettings
+from gossamer.rules.scope import Exclusions, ScopeSettings
 from gossamer.store.store import Store, StoreSettings
 from gossamer.workbench import Workbench, WorkbenchSettings
 from gossamer.worker import Desk, Worker, WorkerSettings

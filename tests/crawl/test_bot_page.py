@@ -9,8 +9,8 @@ import pytest
 from gossamer.cli import run
 from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.parse.page import read_page
-from gossamer.politeness.robots import allows, parse_robots
 from gossamer.records import Fetched, ParseFailed
+from gossamer.rules.robots import allows, parse_robots
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from gossamer.cli import run
 from gossamer.crawl.exclusions import apply_exclusions
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.politeness.scope import Exclusions
 from gossamer.records import Reason
+from gossamer.rules.scope import Exclusions
 from gossamer.wording import count
 from tests.inspect.crawls import Crawl
 

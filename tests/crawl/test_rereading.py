@@ -10,8 +10,8 @@ import pytest
 from gossamer.crawl.rereading import Rereading
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.politeness.scope import ScopeSettings
 from gossamer.records import Done, Fetched, LinkRow, PageRow, Scope
+from gossamer.rules.scope import ScopeSettings
 from gossamer.store.store import Store, StoreSettings
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import hash_url, site_of

@@ -12,8 +12,8 @@ from gossamer.crawl.rejudging import rejudge
 from gossamer.crawl.rules import RULES_FILE, Judged, Rules, read_judged, rules_of, write_judged
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.politeness.scope import ScopeSettings
 from gossamer.records import Kind, Reason, Scope, UrlStatus
+from gossamer.rules.scope import ScopeSettings
 from tests.frontier.samples import link
 
 if TYPE_CHECKING:

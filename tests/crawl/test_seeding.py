@@ -10,7 +10,7 @@ from gossamer.crawl.exclusions import apply_exclusions
 from gossamer.crawl.seeding import CHUNK_LINES, Seeding, Seeds, load_all
 from gossamer.errors import GossamerError
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.politeness.scope import Exclusions
+from gossamer.rules.scope import Exclusions
 from gossamer.urls import identify
 
 if TYPE_CHECKING:

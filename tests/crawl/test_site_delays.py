@@ -8,7 +8,7 @@ import pytest
 
 from gossamer.crawl.site_delays import read_site_delays
 from gossamer.errors import GossamerError
-from gossamer.politeness.pace import PaceSettings
+from gossamer.rules.pace import PaceSettings
 
 if TYPE_CHECKING:
     from pathlib import Path

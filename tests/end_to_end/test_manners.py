@@ -11,8 +11,8 @@ import gossamer
 from gossamer import simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.metrics import snapshot
-from gossamer.politeness.robots import MAX_DELAY_S
 from gossamer.records import Reason
+from gossamer.rules.robots import MAX_DELAY_S
 from gossamer.simweb import plain_web
 from gossamer.simweb.spec import Planted, PlantedRobots
 from gossamer.store.reading import last_pages

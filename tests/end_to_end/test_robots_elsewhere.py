@@ -10,8 +10,8 @@ import pytest
 
 from gossamer import simweb
 from gossamer.crawl.engines import open_existing
-from gossamer.politeness.hosts import rules_of
 from gossamer.records import Reason, RequestKind
+from gossamer.rules.hosts import rules_of
 from gossamer.simweb import WebSpec, plain_web
 from gossamer.simweb.spec import Behaviour, Planted
 from gossamer.store.reading import requests
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.politeness.robots import RobotsRules
+    from gossamer.rules.robots import RobotsRules
     from gossamer.simweb import Request, Server
 
 DELAY_S = 0.2

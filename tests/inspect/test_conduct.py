@@ -10,8 +10,8 @@ from gossamer.cli import run
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.inspect.conduct import conduct_of_sites, judge_conduct
 from gossamer.inspect.verify import verify
-from gossamer.politeness.elsewhere import MAX_ANSWERS
 from gossamer.records import Batch, GivenUp, HostState, Reason, Release, RequestRow, Visit
+from gossamer.rules.elsewhere import MAX_ANSWERS
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import hash_url, site_of
 from tests.inspect.crawls import BEGAN_AT, Crawl, html_answer, page_row

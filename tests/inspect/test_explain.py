@@ -10,9 +10,6 @@ import pytest
 
 from gossamer.cli import run
 from gossamer.crawl.folder import gather_settings, write_settings
-from gossamer.politeness.elsewhere import LONG_AGO_AT, NOT_DUE
-from gossamer.politeness.hosts import NOTHING_ALLOWED
-from gossamer.politeness.robots import RobotsRules
 from gossamer.records import (
     Barred,
     Batch,
@@ -25,6 +22,9 @@ from gossamer.records import (
     Retry,
     Visit,
 )
+from gossamer.rules.elsewhere import LONG_AGO_AT, NOT_DUE
+from gossamer.rules.hosts import NOTHING_ALLOWED
+from gossamer.rules.robots import RobotsRules
 from gossamer.urls import hash_url, identify
 from tests.inspect.crawls import BEGAN_AT, Crawl
 

@@ -23,9 +23,9 @@ from gossamer.crawl.settings import SECTIONS
 from gossamer.errors import GossamerError
 from gossamer.frontier import Frontier
 from gossamer.inspect.views import views
-from gossamer.politeness.traps import Trap
 from gossamer.records import RequestKind
 from gossamer.records.reasons import Reason
+from gossamer.rules.traps import Trap
 from gossamer.store import reading
 from tools.reference import walk
 

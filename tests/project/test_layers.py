@@ -49,7 +49,7 @@ def test_the_package_as_it_is_keeps_every_contract(copy: Path) -> None:
         ("records.py", "import sqlite3", "Database drivers are imported only"),
         ("metrics.py", "import psycopg.rows", "Database drivers are imported only"),
         ("urls.py", "import asyncio", "asyncio stays out"),
-        ("politeness/__init__.py", "from asyncio import sleep", "asyncio stays out"),
+        ("rules/__init__.py", "from asyncio import sleep", "asyncio stays out"),
     ],
 )
 def test_a_stray_import_breaks_a_contract(copy: Path, module: str, line: str, contract: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from gossamer.frontier import FrontierError
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.politeness.scope import Exclusions
 from gossamer.records import Claimed, Link, Retry
+from gossamer.rules.scope import Exclusions
 from gossamer.store.store import Store, StoreSettings
 from gossamer.urls import identify
 from gossamer.workbench import Workbench, WorkbenchSettings

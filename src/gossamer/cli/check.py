@@ -17,7 +17,7 @@ import click
 from gossamer.cli.wording import count
 from gossamer.errors import GossamerError
 from gossamer.fetch.addresses import Network, judge_address, parse_network
-from gossamer.politeness.robots import decide, parse_robots
+from gossamer.rules.robots import decide, parse_robots
 from gossamer.urls import Refusal, identify, normalise
 
 if TYPE_CHECKING:

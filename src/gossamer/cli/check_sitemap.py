@@ -12,8 +12,8 @@ import click
 from gossamer.crawl.settings import DEFAULT_AGENT
 from gossamer.errors import GossamerError
 from gossamer.parse.sitemaps import MAX_SITEMAP_BYTES, Entry, read_sitemap
-from gossamer.politeness.sitemaps import is_same_place
 from gossamer.records import Fetched, ParseFailed, Truncation
+from gossamer.rules.sitemaps import is_same_place
 from gossamer.urls import Refusal, host_of, normalise
 
 

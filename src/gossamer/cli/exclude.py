@@ -14,13 +14,13 @@ from gossamer.crawl.exclusions import give_up_queued, read_entries, readmit, sto
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.running import is_under_way
-from gossamer.politeness.scope import ScopeSettings
+from gossamer.rules.scope import ScopeSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier import Frontier
-    from gossamer.politeness.scope import Exclusions
+    from gossamer.rules.scope import Exclusions
 
 PURGED_FILE = "purged-pages.tsv"
 

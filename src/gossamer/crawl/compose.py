@@ -9,8 +9,8 @@ from gossamer.crawl.site_delays import read_site_delays
 from gossamer.errors import GossamerError, unreadable
 from gossamer.fetch import Fetcher, in_flight_limit, raise_descriptor_limit
 from gossamer.page_process.process import PageProcess
-from gossamer.politeness.scope import Exclusions
-from gossamer.politeness.url_patterns import UrlPatterns
+from gossamer.rules.scope import Exclusions
+from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store.store import Store
 from gossamer.workbench import Workbench
 from gossamer.worker import Desk, Figures, Manners, Worker
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
     from gossamer.frontier.clock import Clock
-    from gossamer.politeness.scope import ScopeSettings
+    from gossamer.rules.scope import ScopeSettings
     from gossamer.worker import Hooks
 
 

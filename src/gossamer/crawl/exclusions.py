@@ -14,8 +14,8 @@ from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.rejudging import NOBODYS, admit_barred
 from gossamer.crawl.rules import judge_of
 from gossamer.errors import GossamerError
-from gossamer.politeness.scope import Exclusions, read_entry
 from gossamer.records import Batch, GivenUp, Reason, Visit
+from gossamer.rules.scope import Exclusions, read_entry
 from gossamer.store.files import replacing
 from gossamer.store.reading import sources
 from gossamer.store.schemas import PAGES
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier import Frontier
-    from gossamer.politeness.scope import ScopeSettings
+    from gossamer.rules.scope import ScopeSettings
 
 APPLIED_FILE: Final = "excluded-sites.txt"
 PURGE_URLS: Final = 1_000  # given up per transaction: workers want to get through

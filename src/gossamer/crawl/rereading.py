@@ -21,11 +21,11 @@ from gossamer.commands import to_type
 from gossamer.crawl.compose import own_exclusions
 from gossamer.inspect.stored import head_of
 from gossamer.page_process.process import PageProcess
-from gossamer.politeness.heads import header
-from gossamer.politeness.scope import Exclusions, select_links
-from gossamer.politeness.traps import TrapGuard
-from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Fetched, Link, ParsedPage
+from gossamer.rules.heads import header
+from gossamer.rules.scope import Exclusions, select_links
+from gossamer.rules.traps import TrapGuard
+from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
 from gossamer.store.reading import find_pages, find_record, find_response, sources

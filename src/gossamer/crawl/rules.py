@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.crawl.compose import own_exclusions
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
-from gossamer.politeness.scope import Exclusions, barred_by
-from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Scope
+from gossamer.rules.scope import Exclusions, barred_by
+from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store.files import replacing
 from gossamer.urls import site_of_name
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier import Frontier
-    from gossamer.politeness.scope import ScopeSettings
     from gossamer.records import Link, Reason
+    from gossamer.rules.scope import ScopeSettings
 
 RULES_FILE: Final = "rules.json"
 

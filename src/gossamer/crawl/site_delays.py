@@ -12,7 +12,7 @@ from gossamer.wording import delay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.politeness.pace import PaceSettings
+    from gossamer.rules.pace import PaceSettings
 
 
 def read_site_delays(settings: PaceSettings) -> dict[str, float]:

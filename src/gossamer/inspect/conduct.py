@@ -18,10 +18,10 @@ from gossamer.frontier.settings import FrontierSettings
 from gossamer.inspect.database import open_tables
 from gossamer.inspect.delays import read_all_delays
 from gossamer.inspect.views import quoted
-from gossamer.politeness.answers import NOTHING_UNDER_HTTPS
-from gossamer.politeness.elsewhere import KEEP_S, MAX_ANSWER_BYTES, MAX_ANSWERS
-from gossamer.politeness.hosts import MAX_CACHE_S
-from gossamer.politeness.pace import PaceSettings
+from gossamer.rules.answers import NOTHING_UNDER_HTTPS
+from gossamer.rules.elsewhere import KEEP_S, MAX_ANSWER_BYTES, MAX_ANSWERS
+from gossamer.rules.hosts import MAX_CACHE_S
+from gossamer.rules.pace import PaceSettings
 from gossamer.store.reading import listed, sources
 from gossamer.store.schemas import REQUESTS
 

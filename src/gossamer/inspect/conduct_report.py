@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from gossamer.inspect.conduct import SLACK_S, conduct_of_sites, judge_conduct
-from gossamer.politeness.hosts import rules_of
 from gossamer.records import Reason
+from gossamer.rules.hosts import rules_of
 from gossamer.wording import count, delay, moment, plain
 
 if TYPE_CHECKING:

@@ -22,22 +22,22 @@ from gossamer.inspect.facts import (
     way_in_words,
 )
 from gossamer.inspect.requests import RequestLog, Wanted, requests_of
-from gossamer.politeness.hosts import has_answered, is_fresh, rules_of
-from gossamer.politeness.pace import turn_wait_s
-from gossamer.politeness.robots import decide
-from gossamer.politeness.scope import Exclusions, Scope
-from gossamer.politeness.sitemaps import names_any
-from gossamer.politeness.traps import strip_session
-from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Reason, RequestKind, UrlStatus
+from gossamer.rules.hosts import has_answered, is_fresh, rules_of
+from gossamer.rules.pace import turn_wait_s
+from gossamer.rules.robots import decide
+from gossamer.rules.scope import Exclusions, Scope
+from gossamer.rules.sitemaps import names_any
+from gossamer.rules.traps import strip_session
+from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.wording import count, delay, moment, wait
 
 if TYPE_CHECKING:
     from gossamer.frontier import Frontier
-    from gossamer.politeness.pace import PaceSettings
-    from gossamer.politeness.scope import ScopeSettings
-    from gossamer.politeness.traps import TrapSettings
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
+    from gossamer.rules.pace import PaceSettings
+    from gossamer.rules.scope import ScopeSettings
+    from gossamer.rules.traps import TrapSettings
     from gossamer.store.reading import Folders
     from gossamer.urls import Url
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer.inspect.requests import requests_of
-from gossamer.politeness.elsewhere import NOT_DUE
-from gossamer.politeness.hosts import is_fresh, rules_of
-from gossamer.politeness.scope import Exclusions, Scope
-from gossamer.politeness.traps import find_trap
-from gossamer.politeness.url_patterns import UrlPatterns
 from gossamer.records import Reason, UrlStatus
+from gossamer.rules.elsewhere import NOT_DUE
+from gossamer.rules.hosts import is_fresh, rules_of
+from gossamer.rules.scope import Exclusions, Scope
+from gossamer.rules.traps import find_trap
+from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.wording import count, delay, moment, wait
 
 if TYPE_CHECKING:
     from gossamer.frontier import Frontier
     from gossamer.inspect.explain import Terms
-    from gossamer.politeness.robots import RobotsRules
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
+    from gossamer.rules.robots import RobotsRules
     from gossamer.store.reading import Folders
     from gossamer.urls import Url
 

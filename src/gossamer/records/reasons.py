@@ -13,7 +13,7 @@ class Reason(StrEnum):
     OUT_OF_SCOPE = "out_of_scope"
     TOO_DEEP = "too_deep"  # farther from the seeds than the greatest depth, which was lowered
     NOT_INCLUDED = "not_included"  # no pattern includes it any more
-    TRAP = "trap"  # a redirect into what no site made for people has: see `politeness.traps`
+    TRAP = "trap"  # a redirect into what no site made for people has: see `rules.traps`
     ROBOTS_DISALLOWED = "robots_disallowed"
     ROBOTS_UNREACHABLE = "robots_unreachable"  # robots.txt failed for so long that we stopped waiting
     ADDRESS_REFUSED = "address_refused"  # the name leads to an address that is not public

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from gossamer.politeness.hosts import is_silence
-from gossamer.politeness.pace import step_gap_s
 from gossamer.records import Failed, Reason, RequestKind
+from gossamer.rules.hosts import is_silence
+from gossamer.rules.pace import step_gap_s
 from gossamer.worker.rows import request_row
 
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from gossamer.fetch import Fetcher
     from gossamer.frontier.clock import Clock
-    from gossamer.politeness.outage import OutageGuard
-    from gossamer.politeness.pace import PaceSettings
     from gossamer.records import Fetched, QueuedUrl
+    from gossamer.rules.outage import OutageGuard
+    from gossamer.rules.pace import PaceSettings
     from gossamer.store.store import Store
     from gossamer.urls import Url
     from gossamer.workbench import SiteInHand

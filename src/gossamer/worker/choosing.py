@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.scope import select_links
-from gossamer.politeness.traps import TrapGuard, find_trap
 from gossamer.records import Link
+from gossamer.rules.scope import select_links
+from gossamer.rules.traps import TrapGuard, find_trap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

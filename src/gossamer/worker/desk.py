@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gossamer.frontier import FrontierError
 from gossamer.frontier.patience import growing_wait_s
-from gossamer.politeness.scope import Exclusions
 from gossamer.records import GONE, Claimed, CrawlState
+from gossamer.rules.scope import Exclusions
 from gossamer.store.disk import DiskGuard, free_space, mount_point
 from gossamer.wording import count
 from gossamer.worker.lease import Lease

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from gossamer.frontier import FrontierError
 from gossamer.parse.wishes import reserves_ai
-from gossamer.politeness.hosts import refusal_of
-from gossamer.politeness.keeping import is_deferred_to, is_foreign, other_canonical, robots_signals
 from gossamer.records import Link, Reason, Scope
+from gossamer.rules.hosts import refusal_of
+from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical, robots_signals
 
 if TYPE_CHECKING:
     from gossamer.records import ParsedPage, QueuedUrl

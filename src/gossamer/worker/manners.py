@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.sitemaps import SitemapSettings
+from gossamer.rules.sitemaps import SitemapSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gossamer.politeness.hosts import RobotsSettings
-    from gossamer.politeness.keeping import KeepingSettings
-    from gossamer.politeness.outage import OutageSettings
-    from gossamer.politeness.pace import PaceSettings
-    from gossamer.politeness.scope import ScopeSettings
-    from gossamer.politeness.traps import TrapSettings
-    from gossamer.politeness.url_patterns import UrlPatterns
+    from gossamer.rules.hosts import RobotsSettings
+    from gossamer.rules.keeping import KeepingSettings
+    from gossamer.rules.outage import OutageSettings
+    from gossamer.rules.pace import PaceSettings
+    from gossamer.rules.scope import ScopeSettings
+    from gossamer.rules.traps import TrapSettings
+    from gossamer.rules.url_patterns import UrlPatterns
     from gossamer.worker.settings import WorkerSettings
 
 

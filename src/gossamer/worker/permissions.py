@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gossamer import metrics
-from gossamer.politeness.answers import retry_after_of
-from gossamer.politeness.elsewhere import judge_found
-from gossamer.politeness.hosts import asked_delay_s, is_fresh, refusal_of, rules_of
 from gossamer.records import Barred, GivenUp, Reason
+from gossamer.rules.answers import retry_after_of
+from gossamer.rules.elsewhere import judge_found
+from gossamer.rules.hosts import asked_delay_s, is_fresh, refusal_of, rules_of
 from gossamer.urls import host_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from gossamer.frontier import FrontierError
-from gossamer.politeness.answers import plain_http
 from gossamer.records import Done, GivenUp, Kind, Link, QueuedUrl, Reason
+from gossamer.rules.answers import plain_http
 from gossamer.urls import identify, normalise
 from gossamer.worker.leaving_out import is_ours, was_left_out
 

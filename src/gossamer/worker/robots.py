@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.answers import retry_after_of
-from gossamer.politeness.elsewhere import MAX_HOPS, Elsewhere, FoundRobots, Kept
-from gossamer.politeness.hosts import robots_redirect, robots_url
 from gossamer.records import Failed, Reason, RequestKind
+from gossamer.rules.answers import retry_after_of
+from gossamer.rules.elsewhere import MAX_HOPS, Elsewhere, FoundRobots, Kept
+from gossamer.rules.hosts import robots_redirect, robots_url
 from gossamer.urls import identify
 from gossamer.worker.asking import hang_up_s, was_made
 

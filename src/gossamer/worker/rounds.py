@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from gossamer.frontier.clock import Clock
-    from gossamer.politeness.outage import OutageGuard
+    from gossamer.rules.outage import OutageGuard
     from gossamer.workbench import SiteInHand, Workbench
     from gossamer.worker.desk import Desk
     from gossamer.worker.figures import Figures

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.answers import retry_after_of
-from gossamer.politeness.heads import header
 from gossamer.records import Failed, LinkRow, PageRow, RequestRow
+from gossamer.rules.answers import retry_after_of
+from gossamer.rules.heads import header
 from gossamer.urls import hash_url
 
 if TYPE_CHECKING:

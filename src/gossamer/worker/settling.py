@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.answers import Refused, TryLater, judge_answer, plain_http, retry_wait_s, shows_trouble
-from gossamer.politeness.hosts import NO_ADDRESS, after_silence, answers, is_answered, is_silence
-from gossamer.politeness.pace import turn_wait_s
-from gossamer.politeness.sitemaps import reason_for
 from gossamer.records import Failed, Fetched, GivenUp, Link, Reason, Retry
+from gossamer.rules.answers import Refused, TryLater, judge_answer, plain_http, retry_wait_s, shows_trouble
+from gossamer.rules.hosts import NO_ADDRESS, after_silence, answers, is_answered, is_silence
+from gossamer.rules.pace import turn_wait_s
+from gossamer.rules.sitemaps import reason_for
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import Url
 from gossamer.worker.rows import answer_row
@@ -17,10 +17,10 @@ from gossamer.worker.rows import answer_row
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gossamer.politeness.answers import Verdict
-    from gossamer.politeness.outage import OutageGuard
-    from gossamer.politeness.pace import PaceSettings
     from gossamer.records import HostState, Outcome, QueuedUrl
+    from gossamer.rules.answers import Verdict
+    from gossamer.rules.outage import OutageGuard
+    from gossamer.rules.pace import PaceSettings
     from gossamer.store.store import Store
     from gossamer.worker.asking import Turn
     from gossamer.worker.desk import Desk

@@ -1,6 +1,6 @@
 """Sitemaps in a crawl: found when a host's robots.txt is read, asked for like pages, and what they list handed in.
 
-`docs/sitemaps.md` tells the rules; which host a sitemap may speak for is decided in `politeness.sitemaps`, and its
+`docs/sitemaps.md` tells the rules; which host a sitemap may speak for is decided in `rules.sitemaps`, and its
 files are read by the page process.
 """
 
@@ -12,9 +12,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from gossamer.frontier import FrontierError
-from gossamer.politeness.hosts import robots_url
-from gossamer.politeness.memories import Distinct
-from gossamer.politeness.sitemaps import (
+from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, Retry, UrlStatus
+from gossamer.rules.hosts import robots_url
+from gossamer.rules.memories import Distinct
+from gossamer.rules.sitemaps import (
     MAX_STEPS,
     guess_sitemap,
     is_same_place,
@@ -24,14 +25,13 @@ from gossamer.politeness.sitemaps import (
     sitemaps_of,
     submission_of,
 )
-from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, Retry, UrlStatus
 from gossamer.urls import Url, hash_url, host_of, identify, site_of
 from gossamer.worker.rows import answer_row
 
 if TYPE_CHECKING:
     from gossamer.page_process.process import PageProcess
-    from gossamer.politeness.sitemaps import SitemapSettings
     from gossamer.records import Fetched, HostState, Outcome, ParsedSitemap, QueuedUrl
+    from gossamer.rules.sitemaps import SitemapSettings
     from gossamer.store.store import Store
     from gossamer.worker.asking import Turn
     from gossamer.worker.choosing import Chooser

@@ -7,13 +7,13 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.answers import Kept, Moved, Refused, TryLater
-from gossamer.politeness.keeping import is_foreign
-from gossamer.politeness.outage import OutageGuard
-from gossamer.politeness.pace import slowness_wait_s, turn_wait_s
-from gossamer.politeness.scope import may_lead_on
-from gossamer.politeness.sitemaps import submission_of
 from gossamer.records import Done, Fetched, GivenUp, Kind, ParseFailed, Reason, RequestKind
+from gossamer.rules.answers import Kept, Moved, Refused, TryLater
+from gossamer.rules.keeping import is_foreign
+from gossamer.rules.outage import OutageGuard
+from gossamer.rules.pace import slowness_wait_s, turn_wait_s
+from gossamer.rules.scope import may_lead_on
+from gossamer.rules.sitemaps import submission_of
 from gossamer.worker.asking import MAX_HOPS, Asker, Turn
 from gossamer.worker.choosing import Chooser
 from gossamer.worker.hooks import Hooks

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.pace import PATIENT_FAILURES
 from gossamer.records import Batch, HostState, Reason, Release, Visit
+from gossamer.rules.pace import PATIENT_FAILURES
 from tests.end_to_end.crawls import wait_until
 from tests.frontier.samples import claim, complete, links
 

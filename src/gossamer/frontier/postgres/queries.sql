@@ -534,7 +534,7 @@ SELECT coalesce(sum(writes), 0)::int8 AS writes, coalesce(sum(sites), 0)::int8 A
 FROM tally WHERE crawl = %(crawl)s
 
 -- name: count_troubled
--- Exactly what the index site_troubled holds. From the third failure in a row on, a site backs off (`politeness.pace`).
+-- Exactly what the index site_troubled holds. From the third failure in a row on, a site backs off (`rules.pace`).
 SELECT count(*) AS sites FROM site WHERE crawl = %(crawl)s AND failures >= 3 AND has_work AND NOT excluded
 
 -- name: count_troubled_hosts

@@ -318,7 +318,7 @@ SELECT depth, reason FROM site JOIN barred USING (site_id) WHERE site.name = :si
 SELECT count(*) FROM site WHERE spent = 1
 
 -- name: count_troubled
--- Exactly what the index site_troubled holds. From the third failure in a row on, a site backs off (`politeness.pace`).
+-- Exactly what the index site_troubled holds. From the third failure in a row on, a site backs off (`rules.pace`).
 SELECT count(*) FROM site WHERE failures >= 3 AND has_work = 1 AND excluded = 0
 
 -- name: count_troubled_hosts

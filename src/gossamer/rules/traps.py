@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from gossamer.politeness.memories import Distinct, Numbers, Places
+from gossamer.rules.memories import Distinct, Numbers, Places
 from gossamer.urls import identify
 
 if TYPE_CHECKING:

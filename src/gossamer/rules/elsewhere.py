@@ -12,18 +12,18 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gossamer.politeness.answers import REDIRECTS
-from gossamer.politeness.hosts import MIN_CACHE_S, NOTHING_ALLOWED, OURS, RobotsRead, judge_robots, robots_url
-from gossamer.politeness.pace import DAY_S
-from gossamer.politeness.robots import RobotsRules
 from gossamer.records import Failed, HostState, Reason, Truncation
+from gossamer.rules.answers import REDIRECTS
+from gossamer.rules.hosts import MIN_CACHE_S, NOTHING_ALLOWED, OURS, RobotsRead, judge_robots, robots_url
+from gossamer.rules.pace import DAY_S
+from gossamer.rules.robots import RobotsRules
 from gossamer.urls import normalise, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.politeness.hosts import RobotsSettings
     from gossamer.records import Fetched
+    from gossamer.rules.hosts import RobotsSettings
     from gossamer.urls import Url
 
 MAX_HOPS: Final = 5  # redirects of a robots.txt that are followed, as RFC 9309 asks

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.politeness.keeping import is_deferred_to, other_canonical, robots_signals
-from gossamer.politeness.robots import parse_robots
 from gossamer.records import HostState, Reason, UrlState, UrlStatus
+from gossamer.rules.keeping import is_deferred_to, other_canonical, robots_signals
+from gossamer.rules.robots import parse_robots
 
 URL = "https://www.example.org/a"
 

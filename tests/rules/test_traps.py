@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.traps import Trap, TrapGuard, TrapSettings, find_trap, strip_session
+from gossamer.rules.traps import Trap, TrapGuard, TrapSettings, find_trap, strip_session
 from gossamer.urls import identify, normalise
 
 if TYPE_CHECKING:

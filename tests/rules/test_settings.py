@@ -9,10 +9,10 @@ import pytest
 from gossamer.config import as_toml, gather
 from gossamer.errors import GossamerError
 from gossamer.fetch.settings import FetchSettings
-from gossamer.politeness.hosts import RobotsSettings
-from gossamer.politeness.outage import OutageSettings
-from gossamer.politeness.pace import PaceSettings
-from gossamer.politeness.scope import Scope, ScopeSettings
+from gossamer.rules.hosts import RobotsSettings
+from gossamer.rules.outage import OutageSettings
+from gossamer.rules.pace import PaceSettings
+from gossamer.rules.scope import Scope, ScopeSettings
 from gossamer.workbench import WorkbenchSettings
 
 SECTIONS = {

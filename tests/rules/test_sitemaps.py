@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.politeness.robots import parse_robots
-from gossamer.politeness.sitemaps import (
+from gossamer.records import HostState
+from gossamer.rules.robots import parse_robots
+from gossamer.rules.sitemaps import (
     guess_sitemap,
     is_guess,
     is_same_place,
@@ -14,7 +15,6 @@ from gossamer.politeness.sitemaps import (
     sitemaps_of,
     submission_of,
 )
-from gossamer.records import HostState
 from gossamer.urls import hash_url, identify
 
 HOST = "https://example.org"

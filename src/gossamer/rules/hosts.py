@@ -11,19 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from gossamer.inflate import NotInflated, inflate
-from gossamer.politeness.answers import REDIRECTS, location_of, retry_after_of, retry_wait_s
-from gossamer.politeness.heads import headers_all
-from gossamer.politeness.pace import DAY_S
-from gossamer.politeness.patterns import Rule
-from gossamer.politeness.robots import MAX_ROBOTS_BYTES, RobotsRules, decide, parse_robots
 from gossamer.records import Failed, HostState, Reason, Truncation
+from gossamer.rules.answers import REDIRECTS, location_of, retry_after_of, retry_wait_s
+from gossamer.rules.heads import headers_all
+from gossamer.rules.pace import DAY_S
+from gossamer.rules.patterns import Rule
+from gossamer.rules.robots import MAX_ROBOTS_BYTES, RobotsRules, decide, parse_robots
 from gossamer.urls import host_of, identify, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gossamer.politeness.pace import PaceSettings
     from gossamer.records import Fetched
+    from gossamer.rules.pace import PaceSettings
     from gossamer.urls import Url
 
 MAX_CACHE_S: Final = DAY_S

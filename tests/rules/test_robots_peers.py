@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from gossamer.politeness.robots import allows, parse_robots
+from gossamer.rules.robots import allows, parse_robots
 from gossamer.urls import normalise
 
 if TYPE_CHECKING:

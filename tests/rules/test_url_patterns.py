@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from gossamer.politeness.keeping import KeepingSettings, is_foreign
-from gossamer.politeness.scope import Exclusions, ScopeSettings, select_links
-from gossamer.politeness.url_patterns import UrlPatterns
+from gossamer.rules.keeping import KeepingSettings, is_foreign
+from gossamer.rules.scope import Exclusions, ScopeSettings, select_links
+from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.urls import host_of, identify, normalise
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.patterns import Matcher, Rule, spell_path, spell_pattern
+from gossamer.rules.patterns import Matcher, Rule, spell_path, spell_pattern
 from gossamer.urls import Refusal, host_of, normalise
 
 if TYPE_CHECKING:

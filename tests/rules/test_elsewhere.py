@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.elsewhere import (
+from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
+from gossamer.rules.elsewhere import (
     KEEP_S,
     MAX_WAIT_S,
     NOT_DUE,
@@ -22,7 +23,7 @@ from gossamer.politeness.elsewhere import (
     judge_found,
     spacing_s,
 )
-from gossamer.politeness.hosts import (
+from gossamer.rules.hosts import (
     NOTHING_ALLOWED,
     OURS,
     RobotsRead,
@@ -32,9 +33,8 @@ from gossamer.politeness.hosts import (
     refusal_of,
     rules_of,
 )
-from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
 from gossamer.urls import Url, identify
-from tests.politeness.samples import NOW_AT, failed, fetched
+from tests.rules.samples import NOW_AT, failed, fetched
 
 DELAY_S = 70.0
 SPACING_S = 88.5  # of moments that are reserved

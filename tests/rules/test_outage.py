@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.answers import LASTING_REASONS, PASSING_REASONS
-from gossamer.politeness.outage import NOTHING_GETS_OUT, OutageGuard, OutageSettings
 from gossamer.records import Reason
+from gossamer.rules.answers import LASTING_REASONS, PASSING_REASONS
+from gossamer.rules.outage import NOTHING_GETS_OUT, OutageGuard, OutageSettings
 
 DOWN = Reason.CONNECT_TIMEOUT
 

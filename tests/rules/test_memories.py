@@ -6,9 +6,9 @@ import tracemalloc
 
 import pytest
 
-from gossamer.politeness import memories
-from gossamer.politeness.memories import FEW, Distinct, Numbers, Places
-from gossamer.politeness.traps import TrapGuard, TrapSettings
+from gossamer.rules import memories
+from gossamer.rules.memories import FEW, Distinct, Numbers, Places
+from gossamer.rules.traps import TrapGuard, TrapSettings
 from gossamer.urls import identify
 
 

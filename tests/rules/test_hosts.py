@@ -14,7 +14,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.hosts import (
+from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
+from gossamer.rules.hosts import (
     NO_ADDRESS,
     NO_HOST,
     NO_RULES_TO_BE_HAD,
@@ -35,10 +36,9 @@ from gossamer.politeness.hosts import (
     robots_url,
     rules_of,
 )
-from gossamer.politeness.pace import PaceSettings
-from gossamer.politeness.robots import MAX_ROBOTS_BYTES, allows
-from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
-from tests.politeness.samples import NOW_AT, failed, fetched
+from gossamer.rules.pace import PaceSettings
+from gossamer.rules.robots import MAX_ROBOTS_BYTES, allows
+from tests.rules.samples import NOW_AT, failed, fetched
 
 HOST = "https://www.example.org"
 ROBOTS = HOST + "/robots.txt"

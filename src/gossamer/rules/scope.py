@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - the settings are read from the types at run time
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.politeness.url_patterns import UrlPatterns, check_patterns
 from gossamer.records import Kind, Reason, Scope
+from gossamer.rules.url_patterns import UrlPatterns, check_patterns
 from gossamer.urls import Refusal, host_of, name_of_host, normalise
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.pace import (
+from gossamer.rules.pace import (
     DAY_S,
     MAX_BACK_OFF_S,
     PaceSettings,
@@ -20,7 +20,7 @@ from gossamer.politeness.pace import (
     step_gap_s,
     turn_wait_s,
 )
-from tests.politeness.samples import NOW_AT
+from tests.rules.samples import NOW_AT
 
 SETTINGS = PaceSettings(set_aside_failures=10**9)
 seconds = st.floats(min_value=0, max_value=DAY_S)

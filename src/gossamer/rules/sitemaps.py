@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gossamer.politeness.hosts import robots_url, rules_of
-from gossamer.politeness.robots import allows
 from gossamer.records import Kind, Reason
+from gossamer.rules.hosts import robots_url, rules_of
+from gossamer.rules.robots import allows
 from gossamer.urls import Url, hash_url, identify, name_of_host, normalise
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
-from gossamer.politeness.answers import PASSING_REASONS
 from gossamer.records import Reason
+from gossamer.rules.answers import PASSING_REASONS
 
 FIRST_PROBE_S: Final = 1.0
 MAX_PROBE_S: Final = 30.0

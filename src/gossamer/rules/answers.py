@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from gossamer.politeness.heads import header
-from gossamer.politeness.pace import DAY_S, parse_retry_after
 from gossamer.records import Failed, Kind, Reason
+from gossamer.rules.heads import header
+from gossamer.rules.pace import DAY_S, parse_retry_after
 from gossamer.urls import identify, normalise
 
 if TYPE_CHECKING:
-    from gossamer.politeness.pace import PaceSettings
     from gossamer.records import Fetched, QueuedUrl
+    from gossamer.rules.pace import PaceSettings
     from gossamer.urls import Url
 
 RETRY_GROWTH: Final = 4

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.heads import header, headers_all
+from gossamer.rules.heads import header, headers_all
 
 HEAD = (
     b"HTTP/1.1 200 OK\r\n"

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gossamer.politeness.hosts import rules_of
-from gossamer.politeness.robots import usages_for
 from gossamer.records import UrlStatus
+from gossamer.rules.hosts import rules_of
+from gossamer.rules.robots import usages_for
 from gossamer.urls import identify, site_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.scope import BadLine, Exclusions, Scope, ScopeSettings, select_links
+from gossamer.rules.scope import BadLine, Exclusions, Scope, ScopeSettings, select_links
 from gossamer.urls import host_of, identify, normalise
 
 

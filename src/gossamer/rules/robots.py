@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
-from gossamer.politeness.patterns import Matcher, Rule, spell_path, spell_pattern, spell_query
+from gossamer.rules.patterns import Matcher, Rule, spell_path, spell_pattern, spell_query
 
 MAX_ROBOTS_BYTES = 500 * 1024  # what the RFC asks of every crawler, and all that we read
 MAX_DELAY_S = 3600.0  # nobody means more

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.politeness.answers import (
+from gossamer.records import Failed, Fetched, Kind, QueuedUrl, Reason, Truncation
+from gossamer.rules.answers import (
     LASTING_REASONS,
     NOTHING_UNDER_HTTPS,
     PASSING_REASONS,
@@ -24,10 +25,9 @@ from gossamer.politeness.answers import (
     retry_wait_s,
     shows_trouble,
 )
-from gossamer.politeness.pace import DAY_S, PaceSettings
-from gossamer.records import Failed, Fetched, Kind, QueuedUrl, Reason, Truncation
+from gossamer.rules.pace import DAY_S, PaceSettings
 from gossamer.urls import hash_url, host_of
-from tests.politeness.samples import NOW_AT, failed, fetched
+from tests.rules.samples import NOW_AT, failed, fetched
 
 SETTINGS = PaceSettings()
 REDIRECTING = (301, 302, 303, 307, 308)
