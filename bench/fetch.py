@@ -107,7 +107,7 @@ async def run(ports: list[int], ca_file: Path, requests: int, at_once: int) -> N
     """Measure both schemes."""
     settings = FetchSettings(allow_network=("127.0.0.0/8",), ca_file=ca_file)
     for scheme, port in zip(("http", "https"), ports, strict=True):
-        async with Fetcher(settings, user_agent="Gossamer/0 (bench)") as fetcher:
+        async with Fetcher(settings, in_flight=at_once, user_agent="Gossamer/0 (bench)") as fetcher:
             print(f"    {await measure(fetcher, scheme, port, requests, at_once)}", flush=True)
 
 

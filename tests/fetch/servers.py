@@ -125,8 +125,10 @@ def fetcher(
     **settings: Any,
 ) -> Fetcher:
     """Return a fetcher that may contact this machine."""
+    terms = FetchSettings(allow_network=allow_network, **settings)
     return Fetcher(
-        FetchSettings(allow_network=allow_network, **settings),
+        terms,
+        in_flight=terms.in_flight,
         user_agent=user_agent,
         email=email,
         archives=archives,

@@ -41,6 +41,8 @@ async def open_worker(
 
     `name` is in the names of its files; `label`, if it is another, is what the frontier knows it by.
     """
+    # Before the fetcher is made: the fetcher and the worker share one number.
+    in_flight = in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit())
     user_agent, email = settings.crawl.user_agent, settings.crawl.email
     figures = Figures(clock)
     bench = Workbench(settings.workbench)
@@ -60,7 +62,7 @@ async def open_worker(
     async with AsyncExitStack() as stack:
         stack.callback(store.abandon)  # unless the worker has closed it, in good order
         fetcher = await stack.enter_async_context(
-            Fetcher(settings.fetch, user_agent=user_agent, email=email, archives=store.archives)
+            Fetcher(settings.fetch, in_flight=in_flight, user_agent=user_agent, email=email, archives=store.archives)
         )
         pages = await stack.enter_async_context(PageProcess(settings.page, agent=settings.crawl.agent_name))
         yield (
@@ -72,9 +74,7 @@ async def open_worker(
                 store=store,
                 figures=figures,
                 name=name,
-                manners=manners_of(
-                    settings, in_flight=in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit())
-                ),
+                manners=manners_of(settings, in_flight=in_flight),
                 hooks=hooks,
                 clock=clock,
             ),

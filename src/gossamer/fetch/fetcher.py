@@ -15,7 +15,6 @@ from gossamer.errors import GossamerError
 from gossamer.fetch.addresses import judge_address, parse_network
 from gossamer.fetch.authorities import authorities_file
 from gossamer.fetch.failures import Stop
-from gossamer.fetch.limits import descriptor_limit, in_flight_limit
 from gossamer.fetch.multi import Multi
 from gossamer.fetch.names import Resolved, Resolver, Unresolved
 from gossamer.fetch.slots import AddressSlots, Gate
@@ -33,10 +32,12 @@ if TYPE_CHECKING:
 class Fetcher:
     """Fetches URLs. An async context: what is under way when it ends is cancelled.
 
-    How many at once depends on the descriptors there are when it is made: raise their limit first.
+    It makes at most `in_flight` requests at once: the caller knows how many open files there are for them.
     """
 
-    def __init__(self, settings: FetchSettings, *, user_agent: str, email: str = "", archives: bool = True) -> None:
+    def __init__(
+        self, settings: FetchSettings, *, in_flight: int, user_agent: str, email: str = "", archives: bool = True
+    ) -> None:
         """`archives` says whether answers are archived: then they come only in encodings that can be replayed."""
         self._settings = settings
         networks = tuple(map(parse_network, settings.allow_network))
@@ -46,10 +47,7 @@ class Fetcher:
         self._headers = request_headers(settings, user_agent=user_agent, email=email, archives=archives)
         self._resolver = Resolver(nameserver=settings.nameserver, timeout_s=settings.dns_timeout_s)
         self._slots = AddressSlots(settings.per_address)
-        self._gate = Gate(
-            limit=in_flight_limit(settings.in_flight, descriptor_limit()),
-            max_held_bytes=settings.max_held_bytes,
-        )
+        self._gate = Gate(limit=in_flight, max_held_bytes=settings.max_held_bytes)
         self._idle: list[Transfer] = []
         self._picks = 0
         self._stack = AsyncExitStack()

@@ -19,11 +19,6 @@ def raise_descriptor_limit() -> int:
         except (ValueError, OSError):
             continue
         break
-    return descriptor_limit()
-
-
-def descriptor_limit() -> int:
-    """Return how many files this process may have open now."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _ENOUGH[0] if soft == resource.RLIM_INFINITY else soft
 
