@@ -113,15 +113,19 @@ class Crawl:
         encoded = encode_exchange(answer)
         return self.store.keep_page(page_row(answer, encoded.payload_digest), encoded.archive, encoded.response_offset)
 
-    def ask(self, url: str, *, status: int = 0, reason: str = "", kind: str = "page") -> None:
-        """Write a request down."""
+    def ask(self, url: str, *, status: int = 0, reason: str = "", kind: str = "page", duration_s: float = 0.25) -> None:
+        """Write a request into the crawl log."""
         began = BEGAN_AT + self._number
         self.store.keep_request(
             RequestRow(
-                hash_url(url), url, site_of(url), kind, began, began + 0.25, status, reason, 3_456, "192.0.2.7",
+                hash_url(url), url, site_of(url), kind, began, began + duration_s, status, reason, 3_456, "192.0.2.7",
                 "allowed", 1, self._worker,
             )
         )  # fmt: skip
+
+    def pass_time(self, seconds: int) -> None:
+        """Let later requests begin so many seconds later."""
+        self._number += seconds
 
     def complete(self, claim: Claim, outcomes: Sequence[Outcome], links: Sequence[Link] = ()) -> None:
         """Sync, then report: in that order, as a worker does."""

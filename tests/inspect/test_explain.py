@@ -157,6 +157,44 @@ def retry_after(crawl: Planted) -> None:
     crawl.turn(Retry(wait_s=900), wait_s=900, failures=1)
 
 
+def slow(crawl: Planted, *, wait_s: float = 140) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/big", "https://a.test/2")
+    crawl.ask("https://a.test/big", status=200, duration_s=20)
+    crawl.turn(Done(), wait_s=wait_s)
+
+
+def slow_and_nearly_due(crawl: Planted) -> None:
+    slow(crawl, wait_s=65)
+
+
+def fast_after_slow(crawl: Planted) -> None:
+    slow(crawl, wait_s=0)
+    crawl.pass_time(140)
+    crawl.ask("https://a.test/2", status=200, duration_s=2)
+    crawl.links("https://a.test/3")
+    crawl.turn(Done(), wait_s=70)
+
+
+def slow_and_busy(crawl: Planted) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/busy", "https://a.test/2")
+    crawl.ask("https://a.test/busy", status=503, duration_s=20)
+    crawl.turn(Retry(wait_s=900), wait_s=900, failures=1)
+
+
+def slow_elsewhere(crawl: Planted) -> None:
+    queued(crawl)
+    crawl.ask("https://a.test/robots.txt", status=200, kind="robots_elsewhere", duration_s=20)
+
+
+def silent_for_long(crawl: Planted) -> None:
+    seeded(crawl)
+    crawl.links("https://a.test/1", "https://a.test/2")
+    crawl.ask("https://a.test/1", reason="connect_timeout", duration_s=20)
+    crawl.turn(Retry(wait_s=100), wait_s=100)
+
+
 def retry(crawl: Planted) -> None:
     seeded(crawl)
     crawl.links("https://a.test/slow", "https://a.test/2")
@@ -370,6 +408,19 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         [],
     ),
     (retry_after, {}, "a.test", "Retry-After: Its site's next turn is in 15 min: it answered 429", ["request"]),
+    (
+        slow,
+        {},
+        "a.test",
+        "slow: Its site's next turn is in 2 min: its last answer took 20 s, so it is left alone for 2 min.",
+        [],
+    ),
+    (slow, {}, "https://a.test/2", "slow: Its site's next turn is in 2 min: its last answer took 20 s", []),
+    (slow_and_nearly_due, {}, "a.test", "slow: Its site's next turn is in 1 min: its last answer took 20 s", []),
+    (fast_after_slow, {}, "a.test", "delay: Its site's next turn is in 1 min: the crawl's delay is 70 s.", []),
+    (slow_and_busy, {}, "a.test", "Retry-After: Its site's next turn is in 15 min: it answered 503", []),
+    (slow_elsewhere, {}, "a.test", "delay: Its site's next turn is in 1 min: the crawl's delay is 70 s.", []),
+    (silent_for_long, {}, "a.test", "to be tried again: Its site's next turn is in 2 min", []),
     (
         retry,
         {},

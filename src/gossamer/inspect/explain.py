@@ -23,16 +23,18 @@ from gossamer.inspect.facts import (
 )
 from gossamer.inspect.requests import RequestLog, Wanted, requests_of
 from gossamer.records import Reason, RequestKind, UrlStatus
-from gossamer.rules.hosts import has_answered, is_fresh, rules_of
-from gossamer.rules.pace import turn_wait_s
+from gossamer.rules.hosts import NO_HOST, has_answered, is_fresh, rules_of
+from gossamer.rules.pace import slowness_wait_s, turn_wait_s
 from gossamer.rules.robots import decide
 from gossamer.rules.scope import Exclusions, Scope
 from gossamer.rules.sitemaps import names_any
 from gossamer.rules.traps import strip_session
 from gossamer.rules.url_patterns import UrlPatterns
-from gossamer.wording import count, delay, moment, wait
+from gossamer.wording import count, delay, moment, span, wait
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gossamer.frontier import Frontier
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
     from gossamer.rules.pace import PaceSettings
@@ -70,6 +72,7 @@ class Cause(StrEnum):
     BACK_OFF = "back-off"
     CRAWL_DELAY = "Crawl-delay"
     SITE_DELAY = "site delay"
+    SLOW = "slow"
     DELAY = "delay"
     DUE = "due"
 
@@ -247,7 +250,7 @@ def _when(
         failed = f", the last time with {answer_of(requests[-1])}," if requests else ""
         again = wait(state.wait_s or 0.0)
         return Cause.RETRY, f"It failed {count(state.tries or 0, 'time')}{failed} and may be asked for again {again}."
-    last = RequestLog(folders, Wanted(site=site.site)).last(1)
+    last = RequestLog(folders, Wanted(site=site.site)).last(MAX_REQUESTS)
     cause, sentence = _next_turn(frontier, site, [], last, terms)
     if site.queued > 1:
         sentence += f" {count(site.queued, 'URL')} of the site are queued."
@@ -269,9 +272,8 @@ def _waits_for(host: HostState) -> tuple[Cause, str]:
 
 
 def _next_turn(
-    frontier: Frontier, site: SiteState, hosts: list[HostState], last: list[RequestRow] | tuple[RequestRow, ...],
-    terms: Terms,
-) -> tuple[Cause, str]:  # fmt: skip
+    frontier: Frontier, site: SiteState, hosts: Sequence[HostState], last: Sequence[RequestRow], terms: Terms
+) -> tuple[Cause, str]:
     """Tell when a site with work has its next turn, and what makes it wait."""
     if site.owner is not None:
         return Cause.IN_HAND, f"Its site is in hand of worker {site.owner}, which asks it at its pace."
@@ -296,11 +298,29 @@ def _next_turn(
         if awaits_robots(host) and not host.silent:
             return Cause.BLOCKED, turn + f"the robots.txt of {host.host} cannot be had until then."
         return Cause.SILENT if host.silent else Cause.BACK_OFF, turn + f"{host.host} {host_in_words(host)}."
+    if slow := _slowness(site, last, ruled_s, terms):
+        return Cause.SLOW, turn + slow
     if wait_s > ruled_s + SLACK_S:
         if last and last[-1].status in TURNED_AWAY:
             return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} and asked to be left alone for so long."
         return Cause.RETRY, turn + "all that is queued of it failed before and is tried again then."
     return _paced(site, ruled_s, turn, terms)
+
+
+def _slowness(site: SiteState, last: Sequence[RequestRow], ruled_s: float, terms: Terms) -> str:
+    """Return a sentence if the site waits because its last answer was slow; empty if it waits for another reason.
+
+    The frontier knows the wait but not its cause. The last request shows it: how long it took, and what it asked for.
+    """
+    in_turns = [request for request in last if request.kind != RequestKind.ROBOTS_ELSEWHERE]
+    if not in_turns or in_turns[-1].reason in NO_HOST:
+        return ""
+    request = in_turns[-1]
+    response_s = request.ended_at - request.started_at
+    slow_s = slowness_wait_s(delay_s=max(terms.site_delay_s, site.own_delay_s), response_s=response_s)
+    if slow_s <= max(ruled_s, request.wait_s) or (site.wait_s or 0.0) > slow_s + SLACK_S:
+        return ""
+    return f"its last answer took {span(response_s)}, so it is left alone for {span(slow_s)}."
 
 
 def _paced(site: SiteState, ruled_s: float, turn: str, terms: Terms) -> tuple[Cause, str]:
