@@ -4,8 +4,8 @@ What belongs here turns a URL into bytes or into a named failure. Whether a URL 
 in `rules`; what the bytes mean is found out in `parse`.
 """
 
-from gossamer.fetch.fetcher import Fetcher
+from gossamer.fetch.fetcher import Fetcher, Requester
 from gossamer.fetch.limits import in_flight_limit, raise_descriptor_limit
 from gossamer.fetch.settings import FetchSettings
 
-__all__ = ["FetchSettings", "Fetcher", "in_flight_limit", "raise_descriptor_limit"]
+__all__ = ["FetchSettings", "Fetcher", "Requester", "in_flight_limit", "raise_descriptor_limit"]

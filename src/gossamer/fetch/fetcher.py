@@ -9,7 +9,7 @@ import time
 from contextlib import AsyncExitStack
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from gossamer.errors import GossamerError
 from gossamer.fetch.addresses import judge_address, parse_network
@@ -29,7 +29,21 @@ if TYPE_CHECKING:
     from gossamer.fetch.settings import FetchSettings
 
 
-class Fetcher:
+class Requester(Protocol):
+    """Makes requests: what a worker needs of fetching. The simulation has one without a network."""
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        kind: RequestKind = RequestKind.PAGE,
+        for_links: bool = False,
+        before_send: Callable[[], bool] | None = None,
+    ) -> Fetched | Failed:
+        """Make one request; see `Fetcher.fetch`."""
+
+
+class Fetcher(Requester):
     """Fetches URLs. An async context: what is under way when it ends is cancelled.
 
     It makes at most `in_flight` requests at once: the caller knows how many open files there are for them.

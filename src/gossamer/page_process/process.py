@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from gossamer.page_process.child import Child
 from gossamer.page_process.frames import Values, pack, pack_page, result_of, sitemap_of
@@ -51,7 +51,17 @@ class _Job:
             self.future.set_exception(error)
 
 
-class PageProcess:
+class PageReader(Protocol):
+    """Reads pages and sitemaps: what a worker needs of the page process. The simulation has one in its own process."""
+
+    async def read(self, fetched: Fetched, *, archive: bool) -> ParsedPage | ParseFailed:
+        """Read a page; see `PageProcess.read`."""
+
+    async def read_sitemap(self, fetched: Fetched, *, archive: bool) -> ParsedSitemap | ParseFailed:
+        """Read a sitemap; see `PageProcess.read_sitemap`."""
+
+
+class PageProcess(PageReader):
     """A page process that is always there, whatever the pages do to it.
 
     Up to `PAGES_IN_PIPE` pages are with the process, which reads them in order; the others wait here. When it dies,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gossamer.store.store import Store, StoreSettings
+    from gossamer.store.store import PageStore, Store, StoreSettings
 
-__all__ = ["Store", "StoreSettings"]
+__all__ = ["PageStore", "Store", "StoreSettings"]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from gossamer.store import names
 from gossamer.store.duplicates import Contents
@@ -58,7 +58,33 @@ class StoreSettings:
     )
 
 
-class Store:
+class PageStore(Protocol):
+    """Keeps pages and requests: what a worker needs of the store. The simulation has one whose disk fails."""
+
+    @property
+    def archives(self) -> bool:
+        """Whether the crawl keeps archive records."""
+
+    def keep_page(self, row: PageRow, archive: bytes, response_offset: int, *, answer: Fetched) -> PageRow:
+        """Take a page; return its row with the place of its archive record."""
+
+    def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
+        """Take the archive records of an answer that is no page."""
+
+    def keep_links(self, rows: Sequence[LinkRow]) -> None:
+        """Take a page's links."""
+
+    def keep_request(self, row: RequestRow) -> None:
+        """Take a line of the crawl log."""
+
+    def sync(self) -> None:
+        """Write what was taken before this call to the disk; raise OSError if that fails."""
+
+    def close(self) -> None:
+        """Sync, and finish all files."""
+
+
+class Store(PageStore):
     """One worker's files in a crawl's folder.
 
     `keep_page` and its like only take note: they touch no file, so they are cheap enough for an event loop.
