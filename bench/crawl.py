@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 
 WEBS = {"small": ("small", 60, 150), "large": ("large", 60, 80), "wide": ("small", 2_000, 20)}  # profile, sites, pages
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import psutil
 
+import gossamer_simweb as simweb
 from bench.frontier import links
-from gossamer import simweb
 from gossamer.frontier.sqlite import SqliteFrontier
 
 CRAWL_S = 25.0

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.urls import site_of
 
 

@@ -36,10 +36,10 @@ from gossamer.parse.links import base_of, canonical_of, find_hrefs, refresh_of, 
 from gossamer.parse.page import read_page
 from gossamer.parse.wishes import find_wishes
 from gossamer.records import Fetched, ParsedPage
-from gossamer.simweb.plan import Web
-from gossamer.simweb.render import render
-from gossamer.simweb.spec import plain_web
 from gossamer.store.warc import encode_exchange
+from gossamer_simweb.plan import Web
+from gossamer_simweb.render import render
+from gossamer_simweb.spec import plain_web
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,11 +15,11 @@ import sys
 import time
 from typing import TYPE_CHECKING, cast
 
-from gossamer.simweb import WebSpec, serve
-from gossamer.simweb.hosts import split
+from gossamer_simweb import WebSpec, serve
+from gossamer_simweb.hosts import split
 
 if TYPE_CHECKING:
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 _CLIENTS = 32
 

@@ -20,10 +20,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import gossamer_simweb as simweb
 from chaos.campaign import DELAY_S, Campaign, Run, Size
 from chaos.crawling import PATIENCE_S, instants, linger, wait_for, web
 from chaos.judging import judge_all
-from gossamer import simweb
 from tests.end_to_end.crawls import Crawl
 from tests.frontier import postgres_server
 from tests.frontier.postgres_server import Server

@@ -6,9 +6,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import gossamer_simweb as simweb
 from chaos.campaign import DELAY_S
-from gossamer import simweb
-from gossamer.simweb import WebSpec
+from gossamer_simweb import WebSpec
 from tests.end_to_end.crawls import Crawl, wait_until
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.urls import host_of, identify, site_of
 from tests.end_to_end.crawls import environment
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chaos.campaign import Run
-    from gossamer.simweb import Request, Verdict
+    from gossamer_simweb import Request, Verdict
     from tests.end_to_end.crawls import Crawl
 
 STAMPED_LATE_S = 0.5  # a busy server notes arrivals late; nobody takes over within so short a time, or while we look

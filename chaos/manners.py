@@ -17,17 +17,17 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import gossamer_simweb as simweb
 from chaos.campaign import Campaign, Run, Size
 from chaos.judging import verify
-from gossamer import simweb
-from gossamer.simweb import Planted, WebSpec, plain_web
+from gossamer_simweb import Planted, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from gossamer.simweb import Request, Verdict
+    from gossamer_simweb import Request, Verdict
 
 DELAY_S: Final = 2.0
 WORKERS: Final = 4

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+import gossamer_simweb as simweb
 from chaos.campaign import Campaign, Run, Size
 from chaos.crawling import PATIENCE_S, web
 from chaos.recording import read, tracer
-from gossamer import simweb
 from gossamer.crawl.engines import change_existing, open_existing
 from gossamer.crawl.folder import holds_crawl
 from gossamer.inspect.verify import verify

@@ -28,7 +28,7 @@ from typing import Any
 
 import psutil
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.records import Link
 from gossamer.urls import identify

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gossamer.records import Batch, Claim
-    from gossamer.simweb import Request
+    from gossamer_simweb import Request
 
 UNNOTICED: Final = 2  # failures that may count before three sites together look like an outage
 MAX_CONNECTING_S: Final = 0.8  # what was under way when something was heard is there after so long

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chaos.simulation.monitor import MAX_CONNECTING_S, Ticket
 from gossamer.records import Failed, Fetched, Reason, RequestKind
-from gossamer.simweb import Request
-from gossamer.simweb.answers import Answer, Answers
-from gossamer.simweb.hosts import split
 from gossamer.urls import hash_url, host_of
+from gossamer_simweb import Request
+from gossamer_simweb.answers import Answer, Answers
+from gossamer_simweb.hosts import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+import gossamer_simweb as simweb
 from chaos.simulation.faults import Fault, draw_terms
 from chaos.simulation.inflicting import plan
 from chaos.simulation.loop import Scheduler
@@ -19,7 +20,6 @@ from chaos.simulation.network import Network
 from chaos.simulation.supervisor import Supervisor
 from chaos.simulation.web import draw_web
 from chaos.simulation.world import UNHEARD_S, World
-from gossamer import simweb
 from gossamer.store.checking import check
 from gossamer.store.reading import pages
 from gossamer.store.repair import repair

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from gossamer.records import Reason, Scope
-from gossamer.simweb import Expected, Planted, PlantedRobots, Web, expected, plain_web
 from gossamer.urls import host_of, identify
+from gossamer_simweb import Expected, Planted, PlantedRobots, Web, expected, plain_web
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

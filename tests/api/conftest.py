@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, TypedDict
 
 import pytest
 
-from gossamer import simweb
-from gossamer.simweb import plain_web
+import gossamer_simweb as simweb
+from gossamer_simweb import plain_web
 from tests.fetch.conftest import pytest_pyfunc_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 SITES, PAGES = 5, 5
 

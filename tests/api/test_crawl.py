@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gossamer
-from gossamer import Crawl, End, GossamerError, simweb
+import gossamer_simweb as simweb
+from gossamer import Crawl, End, GossamerError
 from gossamer.api import crawl as crawl_module
 from gossamer.api.crawl import IN_FLIGHT
-from gossamer.simweb import plain_web
 from gossamer.store.checking import check
 from gossamer.supervisor.lock import hold_folder, is_held
 from gossamer.worker import desk
+from gossamer_simweb import plain_web
 from tests.api.conftest import PAGES, SITES, terms_for
 
 if TYPE_CHECKING:
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
     from tests.api.conftest import Terms
 
 ALL = SITES * PAGES

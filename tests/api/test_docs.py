@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gossamer
-from gossamer import Crawl, simweb
-from gossamer.simweb import plain_web
+import gossamer_simweb as simweb
+from gossamer import Crawl
+from gossamer_simweb import plain_web
 from tests.api.conftest import terms_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import Crawl, Link, Page, simweb
-from gossamer.simweb import Planted, plain_web
+import gossamer_simweb as simweb
+from gossamer import Crawl, Link, Page
+from gossamer_simweb import Planted, plain_web
 from tests.api.conftest import PAGES, SITES, terms_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
     from tests.api.conftest import Terms
 
 ALL = SITES * PAGES

@@ -8,8 +8,8 @@ import pytest
 
 from chaos.campaign import Campaign, Run, Size
 from chaos.judging import STAMPED_LATE_S, Loss
-from gossamer.simweb import Request
 from gossamer.urls import identify
+from gossamer_simweb import Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

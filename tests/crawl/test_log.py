@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.cli import PIPE_CLOSED
 from gossamer.crawl.log import LogSettings, open_log, reopen_log, rotate_log
 from tests.end_to_end.crawls import Crawl, environment, wait_until

@@ -14,7 +14,7 @@ from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.cli import run
 from gossamer.store.checking import check
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from gossamer.simweb import Server, Verdict
+    from gossamer_simweb import Server, Verdict
 
 PATIENCE_S = 120.0  # for machines that have other things to do
 EMAIL = "tests@example.org"

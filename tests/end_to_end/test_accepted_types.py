@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.records import Reason
-from gossamer.simweb import Planted, WebSpec
 from gossamer.store.reading import last_pages, requests
 from gossamer.store.scanning import Record, scan
 from gossamer.urls import identify
+from gossamer_simweb import Planted, WebSpec
 from tests.end_to_end.crawls import Crawl, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 HOST = "papers.test"
 HTML = (("Content-Type", "text/html; charset=utf-8"),)

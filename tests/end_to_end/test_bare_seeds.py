@@ -5,8 +5,8 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from gossamer import simweb
-from gossamer.simweb import Planted, plain_web
+import gossamer_simweb as simweb
+from gossamer_simweb import Planted, plain_web
 from tests.end_to_end.crawls import EMAIL, Start, said
 from tests.end_to_end.test_dead_hosts import rows
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
-from gossamer import simweb
-from gossamer.simweb import plain_web
+import gossamer_simweb as simweb
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl, wait_until
 from tests.frontier.postgres_server import new_database
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from gossamer import simweb
-from gossamer.simweb import plain_web
+import gossamer_simweb as simweb
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, said, wait_until
 from tests.frontier import postgres_server
 from tests.frontier.postgres_server import SETTINGS, Server

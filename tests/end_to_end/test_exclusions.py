@@ -6,18 +6,18 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.records import Reason
-from gossamer.simweb import plain_web
 from gossamer.urls import site_of
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl, said, wait_until
 from tests.frontier.postgres_server import new_database
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 SITES, PAGES = 3, 120  # so many take long; none is to be found by way of an excluded one alone
 HEEDED_S = 5.0

@@ -8,11 +8,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.cli import run
 from gossamer.crawl.engines import open_existing
-from gossamer.simweb import Planted, plain_web
 from gossamer.urls import site_of
+from gossamer_simweb import Planted, plain_web
 from tests.end_to_end.crawls import Crawl, wait_until
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import brotli
 import pytest
 import zstandard
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.records import Reason, UrlStatus
-from gossamer.simweb import Behaviour, Planted, WebSpec
 from gossamer.urls import identify, normalise
+from gossamer_simweb import Behaviour, Planted, WebSpec
 from tests.end_to_end.crawls import Crawl
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
-from gossamer.simweb import Planted, PlantedRobots, WebSpec, plain_web
 from gossamer.supervisor.lock import holders
+from gossamer_simweb import Planted, PlantedRobots, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, is_running, wait_until
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.records import SiteState
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
     from tests.end_to_end.crawls import Start
 
 SITES = 12

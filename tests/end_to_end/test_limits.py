@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
-from gossamer.simweb import plain_web
+import gossamer_simweb as simweb
 from gossamer.store.reading import last_pages
 from gossamer.urls import site_of
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl, Start, said, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 SITES, PAGES = 6, 6
 

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from gossamer import simweb
-from gossamer.simweb import Behaviour, Planted, plain_web
+import gossamer_simweb as simweb
+from gossamer_simweb import Behaviour, Planted, plain_web
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, wait_until
 from tests.frontier import postgres_server
 from tests.frontier.postgres_server import new_database

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import gossamer
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.metrics import snapshot
 from gossamer.records import Reason
 from gossamer.rules.robots import MAX_DELAY_S
-from gossamer.simweb import plain_web
-from gossamer.simweb.spec import Planted, PlantedRobots
 from gossamer.store.reading import last_pages
 from gossamer.urls import identify, site_of
+from gossamer_simweb import plain_web
+from gossamer_simweb.spec import Planted, PlantedRobots
 from tests.api.conftest import terms_for
 from tests.end_to_end.crawls import Crawl
 from tests.frontier.postgres_server import new_database
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.records import PageRow
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 HTML = ("Content-Type", "text/html; charset=utf-8")
 DELAY_S = 0.2

@@ -7,11 +7,11 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.frontier.postgres import PostgresFrontier
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.simweb import WebSpec
+from gossamer_simweb import WebSpec
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, said
 from tests.end_to_end.moving import kill_moves, move
 from tests.frontier.postgres_server import new_database

@@ -12,11 +12,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
-from gossamer.simweb import plain_web
 from gossamer.store.reading import pages, requests
 from gossamer.urls import site_of
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl, said, wait_until
 from tests.frontier.postgres_server import new_database
 

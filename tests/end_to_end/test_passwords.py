@@ -13,9 +13,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.cli import run
-from gossamer.simweb import plain_web
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import EMAIL, Crawl, environment, wait_until
 from tests.frontier.postgres_server import new_database
 

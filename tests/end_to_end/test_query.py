@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.cli import run
-from gossamer.simweb import plain_web
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl, wait_until
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 SPEC = plain_web(sites=8, pages=12, missing=0.1, redirect=0.1)
 

@@ -16,11 +16,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.simweb import plain_web
 from gossamer.supervisor.lock import is_held
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl, said, wait_until
 from tests.end_to_end.reading_user import ELSEWHERE, FOLDER, NOBODY, as_reader, listing
 from tests.inspect.crawls import Crawl as Stored
@@ -28,7 +28,7 @@ from tests.inspect.crawls import Crawl as Stored
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
     from tests.end_to_end.crawls import Start
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.records import Reason, RequestKind
 from gossamer.rules.hosts import rules_of
-from gossamer.simweb import WebSpec, plain_web
-from gossamer.simweb.spec import Behaviour, Planted
 from gossamer.store.reading import requests
 from gossamer.urls import identify, site_of
+from gossamer_simweb import WebSpec, plain_web
+from gossamer_simweb.spec import Behaviour, Planted
 from tests.end_to_end.crawls import Crawl, said
 from tests.frontier.postgres_server import new_database
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.rules.robots import RobotsRules
-    from gossamer.simweb import Request, Server
+    from gossamer_simweb import Request, Server
 
 DELAY_S = 0.2
 CROWD, SHOPS = 200, 20

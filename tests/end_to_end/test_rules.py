@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
-from gossamer.simweb import plain_web
+import gossamer_simweb as simweb
 from gossamer.store.reading import last_pages
 from gossamer.urls import site_of
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 NO_LIMIT = "--max-depth=60"
 

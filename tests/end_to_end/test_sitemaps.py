@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.cli import run
 from gossamer.crawl.engines import open_existing
 from gossamer.records import Reason, RequestKind
-from gossamer.simweb import Planted, PlantedRobots, WebSpec, plain_web
 from gossamer.store.reading import last_pages, requests
+from gossamer_simweb import Planted, PlantedRobots, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.simweb import Verdict
+    from gossamer_simweb import Verdict
 
 SITES = 12
 DELAY_S = 0.1

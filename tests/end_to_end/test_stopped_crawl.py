@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.records import UrlStatus
-from gossamer.simweb import Behaviour, Planted, WebSpec, plain_web
 from gossamer.store.checking import check
 from gossamer.urls import identify
+from gossamer_simweb import Behaviour, Planted, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, is_asked, is_running, said, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 SITES = 12
 DELAY_S = 0.2

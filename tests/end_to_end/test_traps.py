@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import gossamer_simweb as simweb
 from chaos.manners import crawl_traps
-from gossamer import simweb
-from gossamer.simweb import plain_web
-from gossamer.simweb.traps import TRAPS
+from gossamer_simweb import plain_web
+from gossamer_simweb.traps import TRAPS
 from tests.end_to_end.crawls import Crawl, said, wait_until
 
 if TYPE_CHECKING:

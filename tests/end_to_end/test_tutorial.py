@@ -26,10 +26,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.cli import run
-from gossamer.simweb import Web, WebSpec, read_log
-from gossamer.simweb.plan import Kind
+from gossamer_simweb import Web, WebSpec, read_log
+from gossamer_simweb.plan import Kind
 from tests.end_to_end.crawls import PATIENCE_S, environment, wait_until
 from tests.ports import free_port
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from gossamer.simweb import Request
+    from gossamer_simweb import Request
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
 DELAY_S = 1.0  # while it is looked at, which may take long on a busy machine

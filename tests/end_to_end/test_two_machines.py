@@ -7,10 +7,10 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.frontier.settings import FrontierSettings
-from gossamer.simweb import WebSpec
+from gossamer_simweb import WebSpec
 from tests.end_to_end.crawls import Crawl, wait_until
 from tests.frontier.postgres_server import new_database
 

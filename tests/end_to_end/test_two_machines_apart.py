@@ -14,11 +14,11 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from gossamer import simweb
-from gossamer.simweb import WebSpec, plain_web
+import gossamer_simweb as simweb
 from gossamer.store.checking import check
 from gossamer.store.repair import repair
 from gossamer.urls import site_of
+from gossamer_simweb import WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl, environment, wait_until
 from tests.end_to_end.namespaces import WITHOUT_ROOT, Cable, ImpossibleError, Machine
 from tests.frontier.postgres_server import SETTINGS, binaries_of, start
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from gossamer.simweb import Request, Server
+    from gossamer_simweb import Request, Server
     from tests.end_to_end.crawls import Start
 
 LEASE_S: Final = 4.0

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.frontier.postgres import PostgresFrontier
-from gossamer.simweb import plain_web
+from gossamer_simweb import plain_web
 from tests.end_to_end.crawls import Crawl
 from tests.frontier.postgres_server import new_database
 from tests.terminal import Terminal

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer import simweb
-from gossamer.simweb import WebSpec
+import gossamer_simweb as simweb
 from gossamer.store.checking import check
 from gossamer.store.reading import find_record, last_pages, requests
+from gossamer_simweb import WebSpec
 from tests.end_to_end.crawls import Crawl
 from tests.frontier.postgres_server import new_database
 from tests.store.samples import program, refusals

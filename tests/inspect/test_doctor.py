@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.inspect import machine
 from gossamer.inspect.doctor import (
     Finding,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gossamer.wording import count
 
-SOURCE = Path(__file__).parents[2] / "src" / "gossamer"
+SOURCE = Path(__file__).parents[2] / "src"
 NOUNS = (
     "answers|bytes|characters|failures|files|hosts|lines|links|pages|problems|requests|rows|rules|seeds|servers|sites|times"
     "|tries|turns|URLs|violations|workers"

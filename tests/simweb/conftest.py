@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.simweb import WebSpec, serve
-from gossamer.simweb.hosts import split
+from gossamer_simweb import WebSpec, serve
+from gossamer_simweb.hosts import split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ from gossamer.urls import host_of, name_of_host, normalise, site_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 MISDEEDS = frozenset({
     "hurry", "hurry within turns", "overlap", "ignore Retry-After", "ignore Crawl-delay", "ignore robots.txt",

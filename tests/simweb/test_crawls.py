@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.simweb import Verdict, WebSpec, expected, judge, serve
+from gossamer_simweb import Verdict, WebSpec, expected, judge, serve
 from tests.simweb.naive import MISDEEDS, NaiveCrawler
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.simweb import Server
-    from gossamer.simweb.expected import Scope
+    from gossamer_simweb import Server
+    from gossamer_simweb.expected import Scope
 
 DELAY_S = 0.02
 EVERYTHING = WebSpec(slow_s=0.05, crawl_delay_s=0.06)

@@ -10,11 +10,11 @@ import aiodns
 import pycares
 import pytest
 
-from gossamer.simweb import Planted, PlantedName, Web, plain_web, serve
-from gossamer.simweb.dns import AAAA, A, NameServer
+from gossamer_simweb import Planted, PlantedName, Web, plain_web, serve
+from gossamer_simweb.dns import AAAA, A, NameServer
 
 if TYPE_CHECKING:
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 
 def look_up(server: Server, name: str, record: str = "A", *, patience_s: float = 30) -> list[tuple[str, int]] | int:

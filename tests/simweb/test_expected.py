@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.simweb import Planted, PlantedRobots, Web, WebSpec, expected, plain_web
+from gossamer_simweb import Planted, PlantedRobots, Web, WebSpec, expected, plain_web
 
 A, B, C = (f"http://{name}.test:8080" for name in "abc")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer.simweb import Expected, Request, Verdict, judge
-from gossamer.simweb.log import format_line, parse_log
+from gossamer_simweb import Expected, Request, Verdict, judge
+from gossamer_simweb.log import format_line, parse_log
 
 SITE = "http://a.test:8080"
 WWW = "http://www.a.test:8080"

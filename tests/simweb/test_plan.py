@@ -10,13 +10,13 @@ from collections import Counter
 import pytest
 from turbohtml import parse
 
-from gossamer.simweb import Web, WebSpec, plain_web
-from gossamer.simweb.answers import Answers
-from gossamer.simweb.hosts import split
-from gossamer.simweb.links import targets
-from gossamer.simweb.plan import WITH_LINKS, Kind, Page
-from gossamer.simweb.render import render
 from gossamer.urls import normalise, site_of
+from gossamer_simweb import Web, WebSpec, plain_web
+from gossamer_simweb.answers import Answers
+from gossamer_simweb.hosts import split
+from gossamer_simweb.links import targets
+from gossamer_simweb.plan import WITH_LINKS, Kind, Page
+from gossamer_simweb.render import render
 from tests.simweb.naive import Links
 
 SPECS = [WebSpec(sites=30, pages=30), WebSpec(sites=30, pages=30, tls=True, seed=7)]

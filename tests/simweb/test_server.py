@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.simweb import Behaviour, Planted, Server, WebSpec, plain_web, serve
-from gossamer.simweb.plan import Kind
+from gossamer_simweb import Behaviour, Planted, Server, WebSpec, plain_web, serve
+from gossamer_simweb.plan import Kind
 from tests.simweb.conftest import connect, get, read_all, talk
 from tests.simweb.naive import parse_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.simweb import Request
+    from gossamer_simweb import Request
 
 
 def url_of(server: Server, kind: Kind) -> str:
@@ -406,7 +406,7 @@ def test_a_request_under_way_at_the_end_is_in_the_log() -> None:
 
 SERVE_AND_WAIT = """
 import sys, time
-from gossamer.simweb import plain_web, serve
+from gossamer_simweb import plain_web, serve
 with serve(plain_web(sites=1, pages=1)) as server:
     print(server.pid, server.port, server.folder, flush=True)
     time.sleep(60)

@@ -7,11 +7,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gossamer.simweb import WebSpec, expected
-from gossamer.simweb.answers import Answers
-from gossamer.simweb.hosts import split
-from gossamer.simweb.plan import Web
 from gossamer.urls import host_of, site_of
+from gossamer_simweb import WebSpec, expected
+from gossamer_simweb.answers import Answers
+from gossamer_simweb.hosts import split
+from gossamer_simweb.plan import Web
 
 SPEC = WebSpec(sites=24, pages=6, sitemaps=1.0, subdomains=0.7)
 

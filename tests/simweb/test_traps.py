@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from gossamer.simweb import Request, Web, expected, judge, plain_web
-from gossamer.simweb.answers import Answers
-from gossamer.simweb.hosts import split
-from gossamer.simweb.traps import TRAPS, trap_site
 from gossamer.urls import host_of, normalise
+from gossamer_simweb import Request, Web, expected, judge, plain_web
+from gossamer_simweb.answers import Answers
+from gossamer_simweb.hosts import split
+from gossamer_simweb.traps import TRAPS, trap_site
 
 WEB = Web(plain_web(sites=2, pages=3, traps=2, tls=True))
 ENDLESS = TRAPS.keys() - {"filters"}  # its filters have 4,096 combinations

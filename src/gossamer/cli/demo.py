@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer import simweb
+import gossamer_simweb as simweb
 from gossamer.cli.console import open_console, summary
 from gossamer.cli.wording import count
 from gossamer.commands import to_type
@@ -22,7 +22,7 @@ from gossamer.supervisor import End
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.simweb import Request, Server, Verdict
+    from gossamer_simweb import Request, Server, Verdict
 
 DELAY_S = 0.5
 WEB = simweb.WebSpec(sites=200, pages=20, crawl_delay_s=1.0, slow_s=0.2)

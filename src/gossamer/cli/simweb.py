@@ -14,11 +14,10 @@ import click
 from gossamer.cli.wording import count
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
-from gossamer.simweb import WebSpec, serve
-from gossamer.simweb.hosts import split
+from gossamer_simweb import WebSpec, serve
 
 if TYPE_CHECKING:
-    from gossamer.simweb import Server
+    from gossamer_simweb import Server
 
 _PORT = click.IntRange(1, 65_535)
 
@@ -86,7 +85,7 @@ def command(
 def _how_to_use(server: Server, seeds_file: Path) -> str:
     web = server.web
     front = web.page_url(0, 0)
-    _, name, _ = split(front)
+    name = web.hosts(0).main
     port = server.tls_port or server.port
     authority = ("--ca-file", server.ca_file) if server.ca_file else ()
     crawl = to_type(

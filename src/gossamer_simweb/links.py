@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.simweb.dice import Dice
-from gossamer.simweb.hosts import split
-from gossamer.simweb.plan import WITH_LINKS, Kind
+from gossamer_simweb.dice import Dice
+from gossamer_simweb.hosts import split
+from gossamer_simweb.plan import WITH_LINKS, Kind
 
 if TYPE_CHECKING:
-    from gossamer.simweb.plan import Page, Site, Web
+    from gossamer_simweb.plan import Page, Site, Web
 
 
 class Target(NamedTuple):

@@ -7,17 +7,17 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.simweb.dice import Dice
-from gossamer.simweb.hosts import split
-from gossamer.simweb.links import spell, targets
-from gossamer.simweb.plan import WITH_LINKS, Kind
-from gossamer.simweb.sitemaps import write_sitemap
-from gossamer.simweb.text import articles, furniture
-from gossamer.simweb.words import PAGE_WORDS
+from gossamer_simweb.dice import Dice
+from gossamer_simweb.hosts import split
+from gossamer_simweb.links import spell, targets
+from gossamer_simweb.plan import WITH_LINKS, Kind
+from gossamer_simweb.sitemaps import write_sitemap
+from gossamer_simweb.text import articles, furniture
+from gossamer_simweb.words import PAGE_WORDS
 
 if TYPE_CHECKING:
-    from gossamer.simweb.links import Target
-    from gossamer.simweb.plan import Page, Web
+    from gossamer_simweb.links import Target
+    from gossamer_simweb.plan import Page, Web
 
 _MEDIAN_BYTES = {"small": 10_000, "large": 138_000}
 _SIGMA = {"small": 0.7, "large": math.sqrt(2 * math.log(242 / 138))}  # mean = median * exp(sigma² / 2)

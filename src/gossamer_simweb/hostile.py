@@ -7,13 +7,13 @@ import time
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
-from gossamer.simweb.spec import Behaviour
-from gossamer.simweb.wire import status_line
+from gossamer_simweb.spec import Behaviour
+from gossamer_simweb.wire import status_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gossamer.simweb.answers import Answer
+    from gossamer_simweb.answers import Answer
 
 _BLOCK_BYTES = 65_536
 

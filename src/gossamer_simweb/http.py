@@ -8,14 +8,14 @@ import struct
 import time
 from typing import TYPE_CHECKING, cast
 
-from gossamer.simweb.answers import Answer
-from gossamer.simweb.hostile import Misbehaviour
-from gossamer.simweb.log import Request
-from gossamer.simweb.spec import Behaviour
-from gossamer.simweb.wire import Head, parse_head, response
+from gossamer_simweb.answers import Answer
+from gossamer_simweb.hostile import Misbehaviour
+from gossamer_simweb.log import Request
+from gossamer_simweb.spec import Behaviour
+from gossamer_simweb.wire import Head, parse_head, response
 
 if TYPE_CHECKING:
-    from gossamer.simweb.traffic import Traffic
+    from gossamer_simweb.traffic import Traffic
 
 _MAX_HEAD_BYTES = 65_536
 _PIECE_BYTES = 65_536

@@ -16,15 +16,15 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.simweb.dice import Dice, Spread, unit_of
-from gossamer.simweb.hosts import HostPlan, split
-from gossamer.simweb.sitemaps import Sitemap, plan_sitemaps
-from gossamer.simweb.spec import PAGE_SHARES
-from gossamer.simweb.words import PAGE_WORDS, SECTIONS
+from gossamer_simweb.dice import Dice, Spread, unit_of
+from gossamer_simweb.hosts import HostPlan, split
+from gossamer_simweb.sitemaps import Sitemap, plan_sitemaps
+from gossamer_simweb.spec import PAGE_SHARES
+from gossamer_simweb.words import PAGE_WORDS, SECTIONS
 
 if TYPE_CHECKING:
-    from gossamer.simweb.hosts import Hosts
-    from gossamer.simweb.spec import Planted, WebSpec
+    from gossamer_simweb.hosts import Hosts
+    from gossamer_simweb.spec import Planted, WebSpec
 
 
 class Kind(StrEnum):

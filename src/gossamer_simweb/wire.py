@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from gossamer.simweb.answers import Answer
+    from gossamer_simweb.answers import Answer
 
 _CHUNK_BYTES = 16_384
 _TOKEN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~")

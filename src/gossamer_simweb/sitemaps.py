@@ -11,13 +11,13 @@ import gzip
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from xml.sax.saxutils import escape
 
-from gossamer.simweb.dice import Spread
+from gossamer_simweb.dice import Spread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.simweb.dice import Dice
-    from gossamer.simweb.hosts import HostPlan
+    from gossamer_simweb.dice import Dice
+    from gossamer_simweb.hosts import HostPlan
 
 Form = Literal["index", "conventional", "rss", "atom", "text", "moved"]
 _FORMS: tuple[Form, ...] = ("index", "conventional", "rss", "atom", "text", "moved")

@@ -22,14 +22,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.simweb.robots import ROBOTS_PATH
 from gossamer.urls import host_of, site_of
+from gossamer_simweb.robots import ROBOTS_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.simweb.elsewhere import Elsewhere
-    from gossamer.simweb.log import Request
+    from gossamer_simweb.elsewhere import Elsewhere
+    from gossamer_simweb.log import Request
 
 MAX_HOPS = 5
 

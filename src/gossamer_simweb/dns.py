@@ -12,8 +12,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from gossamer.simweb.plan import Web
-    from gossamer.simweb.spec import PlantedName
+    from gossamer_simweb.plan import Web
+    from gossamer_simweb.spec import PlantedName
 
 A, AAAA = 1, 28
 _NO_ERROR, _SERVER_FAILURE, _NO_SUCH_NAME, _NOT_IMPLEMENTED = 0, 2, 3, 4

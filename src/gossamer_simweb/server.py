@@ -19,17 +19,17 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from gossamer.simweb.http import Connection
-from gossamer.simweb.orders import LOOPBACK
-from gossamer.simweb.plan import Web
-from gossamer.simweb.text import prepare
-from gossamer.simweb.tls import Certificates
-from gossamer.simweb.traffic import Traffic
+from gossamer_simweb.http import Connection
+from gossamer_simweb.orders import LOOPBACK
+from gossamer_simweb.plan import Web
+from gossamer_simweb.text import prepare
+from gossamer_simweb.tls import Certificates
+from gossamer_simweb.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from gossamer.simweb.orders import Orders
+    from gossamer_simweb.orders import Orders
 
 _BACKLOG = 4_096
 

@@ -6,13 +6,13 @@ log and says what a crawler missed, repeated, was not allowed to ask for, or ask
 comes from the crawler but the spelling of URLs.
 """
 
-from gossamer.simweb.expected import Expected, expected
-from gossamer.simweb.judge import Repeat, Verdict, judge
-from gossamer.simweb.log import Request, parse_log, read_log
-from gossamer.simweb.plan import Web
-from gossamer.simweb.process import Server, serve
-from gossamer.simweb.spec import Behaviour, Planted, PlantedName, PlantedRobots, WebSpec, plain_web
-from gossamer.simweb.turns import Early
+from gossamer_simweb.expected import Expected, expected
+from gossamer_simweb.judge import Repeat, Verdict, judge
+from gossamer_simweb.log import Request, parse_log, read_log
+from gossamer_simweb.plan import Web
+from gossamer_simweb.process import Server, serve
+from gossamer_simweb.spec import Behaviour, Planted, PlantedName, PlantedRobots, WebSpec, plain_web
+from gossamer_simweb.turns import Early
 
 __all__ = [
     "Behaviour",

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.simweb.dice import Dice, Spread, unit_of
-from gossamer.simweb.planted import PlantedWeb
-from gossamer.simweb.robots import (
+from gossamer_simweb.dice import Dice, Spread, unit_of
+from gossamer_simweb.planted import PlantedWeb
+from gossamer_simweb.robots import (
     MOVED_PATH,
     NO_ROBOTS,
     ROBOTS_PATH,
@@ -22,12 +22,12 @@ from gossamer.simweb.robots import (
     robots_for_all,
     robots_with_a_name,
 )
-from gossamer.simweb.sitemaps import named_sitemaps
-from gossamer.simweb.traps import TRAPS, trap_kind, trap_site
-from gossamer.simweb.words import SITE_WORDS, SUBDOMAINS
+from gossamer_simweb.sitemaps import named_sitemaps
+from gossamer_simweb.traps import TRAPS, trap_kind, trap_site
+from gossamer_simweb.words import SITE_WORDS, SUBDOMAINS
 
 if TYPE_CHECKING:
-    from gossamer.simweb.spec import WebSpec
+    from gossamer_simweb.spec import WebSpec
 
 
 class Hosts(NamedTuple):

@@ -7,20 +7,20 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from gossamer.simweb.answers import Answer, Answers
-from gossamer.simweb.dns import NameServer
-from gossamer.simweb.hosts import split
-from gossamer.simweb.log import format_line
-from gossamer.simweb.orders import LOOPBACK
 from gossamer.urls import normalise
+from gossamer_simweb.answers import Answer, Answers
+from gossamer_simweb.dns import NameServer
+from gossamer_simweb.hosts import split
+from gossamer_simweb.log import format_line
+from gossamer_simweb.orders import LOOPBACK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.simweb.http import Connection
-    from gossamer.simweb.log import Request
-    from gossamer.simweb.plan import Web
-    from gossamer.simweb.wire import Head
+    from gossamer_simweb.http import Connection
+    from gossamer_simweb.log import Request
+    from gossamer_simweb.plan import Web
+    from gossamer_simweb.wire import Head
 
 _MAX_IDLE_S = 120.0
 _MISDIRECTED = Answer(421, b"Content-Type: text/plain\r\n", b"Not a host of this address.\n", kind="other")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.simweb.spec import WebSpec
+    from gossamer_simweb.spec import WebSpec
 
 
 LOOPBACK = 127

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gossamer.simweb.robots import NO_ROBOTS, Group, Robots
+from gossamer_simweb.robots import NO_ROBOTS, Group, Robots
 
 if TYPE_CHECKING:
-    from gossamer.simweb.spec import Planted, WebSpec
+    from gossamer_simweb.spec import Planted, WebSpec
 
 
 class PlantedWeb:

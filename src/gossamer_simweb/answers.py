@@ -15,17 +15,17 @@ import brotli
 import zstandard
 from isal import isal_zlib
 
-from gossamer.simweb.dice import unit_of
-from gossamer.simweb.hosts import split
-from gossamer.simweb.plan import Kind
-from gossamer.simweb.render import render
-from gossamer.simweb.robots import MOVED_PATH, NO_ROBOTS, ROBOTS_PATH, policy_name
-from gossamer.simweb.spec import Behaviour
-from gossamer.simweb.traps import TRAPS, Door, trap_body
+from gossamer_simweb.dice import unit_of
+from gossamer_simweb.hosts import split
+from gossamer_simweb.plan import Kind
+from gossamer_simweb.render import render
+from gossamer_simweb.robots import MOVED_PATH, NO_ROBOTS, ROBOTS_PATH, policy_name
+from gossamer_simweb.spec import Behaviour
+from gossamer_simweb.traps import TRAPS, Door, trap_body
 
 if TYPE_CHECKING:
-    from gossamer.simweb.plan import Page, Web
-    from gossamer.simweb.robots import Robots
+    from gossamer_simweb.plan import Page, Web
+    from gossamer_simweb.robots import Robots
 
 CACHE_BYTES = 64_000_000
 _CODINGS = ("gzip", "gzip", "gzip", "gzip", "gzip", "br", "br", "zstd", "zstd", "")

@@ -14,19 +14,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from gossamer.simweb.answers import Answers
-from gossamer.simweb.hosts import split
-from gossamer.simweb.log import Request, parse_log
-from gossamer.simweb.orders import LOOPBACK, Orders
-from gossamer.simweb.plan import Web
 from gossamer.urls import normalise
+from gossamer_simweb.answers import Answers
+from gossamer_simweb.hosts import split
+from gossamer_simweb.log import Request, parse_log
+from gossamer_simweb.orders import LOOPBACK, Orders
+from gossamer_simweb.plan import Web
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.simweb.spec import WebSpec
+    from gossamer_simweb.spec import WebSpec
 
-_PACKAGE_ROOT = Path(__file__).parents[2]
+_PACKAGE_ROOT = Path(__file__).parents[1]
 
 
 class Server:
@@ -145,7 +145,7 @@ def serve(
     )
     path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
     child = subprocess.Popen(
-        [sys.executable, "-m", "gossamer.simweb.server"],
+        [sys.executable, "-m", "gossamer_simweb.server"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},

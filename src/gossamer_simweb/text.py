@@ -11,7 +11,7 @@ from bisect import bisect_left
 from functools import lru_cache
 from itertools import accumulate
 
-from gossamer.simweb.words import (
+from gossamer_simweb.words import (
     ACCENTED_WORDS,
     FUNCTION_WORDS,
     JAPANESE_WORDS,

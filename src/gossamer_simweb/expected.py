@@ -6,14 +6,14 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from gossamer.simweb.hosts import split
-from gossamer.simweb.links import targets
 from gossamer.urls import host_of, normalise, site_of
+from gossamer_simweb.hosts import split
+from gossamer_simweb.links import targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gossamer.simweb.plan import Web
+    from gossamer_simweb.plan import Web
 
 Scope = Literal["host", "site", "web"]
 CONVENTIONAL_PATH = "/sitemap.xml"

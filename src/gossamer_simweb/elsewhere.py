@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from gossamer.simweb.robots import ROBOTS_PATH
 from gossamer.urls import host_of, site_of
+from gossamer_simweb.robots import ROBOTS_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gossamer.simweb.log import Request
+    from gossamer_simweb.log import Request
 
 MAX_HOPS = 5
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from gossamer.simweb.elsewhere import Elsewhere
-from gossamer.simweb.turns import Early, Pace, early_requests, robots_of
 from gossamer.urls import site_of
+from gossamer_simweb.elsewhere import Elsewhere
+from gossamer_simweb.turns import Early, Pace, early_requests, robots_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gossamer.simweb.expected import Expected
-    from gossamer.simweb.log import Request
+    from gossamer_simweb.expected import Expected
+    from gossamer_simweb.log import Request
 
 _ROBOTS_CACHE_S = 86_400.0
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
