@@ -3,7 +3,8 @@
     python -m chaos planted                    # plant all, one after the other
     python -m chaos planted "lost wake-up"     # or those named
 
-A bug that nobody notices is a missing test.
+A comment in the source marks the place of each bug (`marks`), and the list of bugs (`bugs`) says how the marked code is
+changed (`changes`). A bug that no test notices is a missing test.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ SHORT: Final = ("a completed page is not on disk", "the lease is not looked at",
 
 
 def main(arguments: list[str]) -> None:
-    """Plant bugs and say who noticed; exit with 1 if nobody did."""
+    """Plant bugs and print what noticed each of them; exit with 1 if one was not noticed."""
     from chaos.planted.bugs import BUGS
     from chaos.planted.planting import try_out
 
@@ -34,7 +35,7 @@ def main(arguments: list[str]) -> None:
         caught_by = try_out(BUGS[name])
         took = f"{time.monotonic() - began_s:.0f} s"
         print(
-            f"{'caught    ' if caught_by else 'NOT CAUGHT'} {name}: {caught_by or 'nobody noticed'} ({took})",
+            f"{'caught    ' if caught_by else 'NOT CAUGHT'} {name}: {caught_by or 'no test noticed'} ({took})",
             flush=True,
         )
         if not caught_by:

@@ -1,4 +1,4 @@
-"""Plants a bug in a copy of the source, and runs whoever should notice it."""
+"""Plants a bug in a copy of the source, and runs the tests or simulated crawls that must fail."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from chaos.planted.changes import Change, plant
+from chaos.planted.marks import find_mark
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ROOT: Final = Path(__file__).parents[2]
 SOURCE: Final = ROOT / "src"
@@ -19,27 +26,27 @@ TIMEOUT_S: Final = 900
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """One line of the source, changed for the worse, and who should notice."""
+    """What is changed for the worse at a mark, or at more than one, and which tests or crawls must fail."""
 
-    file: str  # in the package
-    right: str  # stands there exactly once
-    wrong: str
-    also: tuple[str, str] | None = None  # a second guard that has to fall, right and wrong
+    changes: Mapping[str, Change | tuple[Change, ...]]  # by the name of the mark
     tests: str = ""  # a part of the test suite, ...
     only: str = ""  # ... or of it what this expression selects
     seeds: int = 0  # or so many simulated crawls, at most, ...
     fault: str = ""  # ... of those with this fault
     server: bool = False  # the tests need PostgreSQL
 
+    def planted(self, source: Path) -> dict[Path, str]:
+        """Return the files of a source that the bug changes, each with its new text."""
+        files: defaultdict[Path, list[tuple[int, Change]]] = defaultdict(list)
+        for name, change in self.changes.items():
+            mark = find_mark(source, name)
+            files[mark.file] += [(mark.line, each) for each in (change if isinstance(change, tuple) else (change,))]
+        return {file: plant(file.read_text(encoding="utf-8"), changes) for file, changes in files.items()}
+
     def plant(self, source: Path) -> None:
-        """Change the line in a copy of the source."""
-        file = source / "gossamer" / self.file
-        text = file.read_text(encoding="utf-8")
-        for right, wrong in ((self.right, self.wrong), *([self.also] if self.also else [])):
-            if text.count(right) != 1:
-                raise LookupError(f"{self.file} has no such line any more: plant the bug anew ({right.strip()!r})")
-            text = text.replace(right, wrong)
-        file.write_text(text, encoding="utf-8")
+        """Change a copy of the source."""
+        for file, text in self.planted(source).items():
+            file.write_text(text, encoding="utf-8")
 
 
 def try_out(bug: Bug) -> str:

@@ -128,7 +128,7 @@ def site_of_name(name: str) -> str:
     """Return the registrable domain of a name; an address, or a name that is a suffix itself, is its own."""
     if ":" in name or name.rpartition(".")[2].isdigit():  # the WHATWG rules leave no other name that ends so
         return name
-    return _suffixes().privatesuffix(name) or name
+    return _suffixes().privatesuffix(name) or name  # plant: host-taken-for-site
 
 
 @cache

@@ -188,7 +188,7 @@ class Workbench:
         self._uncount(site)
         if site.is_busy:
             self._busy -= 1
-            self._dropped[name] = site
+            self._dropped[name] = site  # plant: second-turn-of-busy-site
         self._due_sites -= site.is_due
         site.ticket = 0
         self._sweep()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 Clock = Callable[[], float]  # seconds since some fixed instant; never goes back
 
 # Where there is no CLOCK_BOOTTIME (macOS) the monotonic clock may stand still in suspend: later, never early.
-_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # plant: waits-on-wall-clock
 
 
 def boot_seconds() -> float:

@@ -116,7 +116,7 @@ def retry_wait_s(tries: int, settings: PaceSettings) -> float:
 
 def plain_http(url: QueuedUrl, reason: Reason | None) -> Url | None:
     """Return what to try in place of a URL that does not answer, if https was only our guess."""
-    if url.kind != Kind.BARE or reason not in NOTHING_UNDER_HTTPS:
+    if url.kind != Kind.BARE or reason not in NOTHING_UNDER_HTTPS:  # plant: https-seed-becomes-http
         return None
     plain = normalise("http" + url.url.removeprefix("https"))
     return identify(plain) if isinstance(plain, str) else None

@@ -108,6 +108,7 @@ class Elsewhere:
         """
         site = self._site(url.site, now_s)
         moment_s = self._moments.get(url.url)
+        # plant: foreign-robots-without-delay
         if not site.is_busy and now_s >= max(site.due_s, site.free_s if moment_s is None else moment_s):
             self._moments.pop(url.url, None)
             site.is_busy = True
@@ -137,7 +138,7 @@ class Elsewhere:
             until_s = now_s + self._retry_waits_s[min(failures, len(self._retry_waits_s)) - 1]
         kept = Kept(answer, until_s, failures)
         if keep and not (isinstance(answer, Failed) and answer.reason in OURS):
-            self._remember_answer(kept)
+            self._remember_answer(kept)  # plant: foreign-robots-not-remembered
         return kept
 
     def cancel(self, url: Url, *, rest_s: float, now_s: float) -> None:

@@ -137,10 +137,12 @@ def after_silence(previous: HostState | None, *, host: str, reason: Reason, sett
     again, once for each further day.
     """
     state = previous or HostState(host=host)
+    # plant: answered-host-given-up-early
     tries = settings.max_tries * ((reason not in NO_ADDRESS) + has_answered(state))
     silent = state.silent + 1
-    if silent > tries:
+    if silent > tries:  # plant: given-up-one-try-early
         return replace(state, silent=silent, given_up=reason, blocked_s=GIVEN_UP_S)
+    # plant: silent-host-without-backoff
     return replace(state, silent=silent, given_up=None, blocked_s=retry_wait_s(silent - 1, settings))
 
 
@@ -185,7 +187,7 @@ def judge_robots(
     if 200 <= answer.status < 300:
         body = _body_of(answer)
         rules = None if body is None else parse_robots(body, agent).to_text()
-    elif 300 <= answer.status < 500 and answer.status != 429:
+    elif 300 <= answer.status < 500 and answer.status != 429:  # plant: failing-robots-allows-all
         rules = ""
     else:
         rules = None

@@ -35,7 +35,7 @@ def convert(journal: Path) -> Path | None:
         except FileNotFoundError:  # a dead worker's finisher has got there first, in its last moment
             return part if part.exists() else None
         with stream:
-            found = _write(part, read_batches(stream))
+            found = _write(part, read_batches(stream))  # plant: journal-removed-first
     remove(journal)
     return part if found else None
 

@@ -235,7 +235,7 @@ class Store(PageStore):
         kept_bytes = self._kept_bytes
         # Rows are counted before the records are written: the record of each one counted was added before it.
         counts = [(journal, journal.waiting()) for journal in self._journals]
-        self._segments.sync()
+        self._segments.sync()  # plant: rows-before-records
         for journal, count in counts:
             journal.sync(count)
         self._synced_bytes = kept_bytes

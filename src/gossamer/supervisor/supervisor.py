@@ -176,7 +176,7 @@ class Supervisor:
             listed = [worker.worker for worker in self._frontier.workers() if worker.label == label and not worker.gone]
             freed = sum(map(self._frontier.recover, listed))
             if not self._stopping.is_set():  # there is no time for it then; the next start does it
-                self._repair([name_of(worker) for worker in listed])
+                self._repair([name_of(worker) for worker in listed])  # plant: dead-workers-files-not-repaired
             return freed
 
         while True:

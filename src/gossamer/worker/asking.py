@@ -102,7 +102,7 @@ class Asker:
                     url, kind=kind, for_links=for_links, before_send=lambda: self._may_ask(finishing=finishing)
                 )
         finally:
-            turn.ended_s = self._clock()
+            turn.ended_s = self._clock()  # plant: delay-from-begin-of-request
         if not was_made(answer):
             turn.ended_s = ended_before_s
             return answer

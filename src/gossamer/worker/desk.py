@@ -106,7 +106,7 @@ class Desk:
 
     def may_ask(self, *, finishing: bool) -> bool:
         """Tell whether a request of a turn may still be sent: at a stop, only one without which another was in vain."""
-        return self._lease.may_start and (finishing or not self._stopping)
+        return self._lease.may_start and (finishing or not self._stopping)  # plant: request-without-lease
 
     def stop_asking(self) -> None:
         """Take nothing more in hand, and send hardly anything more; reports still go out."""
@@ -212,7 +212,7 @@ class Desk:
                 wanted = (
                     0 if self._stopping or self.state is not CrawlState.RUNNING else self._bench.wants(self._clock())
                 )
-                held = self._held(page) if self._unsure else {}
+                held = self._held(page) if self._unsure else {}  # plant: failed-report-not-held
                 answer = await self._in_thread(lambda: self._hand_in(page, held, wanted))  # noqa: B023
                 break
             except (OSError, FrontierError) as error:
@@ -250,19 +250,19 @@ class Desk:
 
     def _hand_in(self, page: Page, held: Mapping[str, int], wanted: int) -> _Answer:
         """Sync what was stored, then complete, then claim: a completed page is on the disk."""
-        self._store.sync()
+        self._store.sync()  # plant: completed-page-not-synced
         lost: tuple[tuple[str, int], ...] = ()
         try:
             if self._unsure:
                 lost = self._frontier.reconcile(held)
                 self._unsure = False
             if page and not page.is_handed_in:
-                lost += self._frontier.complete(page.batch(self._clock())).lost
+                lost += self._frontier.complete(page.batch(self._clock())).lost  # plant: failed-report-taken-for-done
                 page.is_handed_in = True
             disk_trouble = self._look_at_disk()
             claimed = self._frontier.claim(wanted) if wanted and not disk_trouble else None
         except FrontierError:
-            self._unsure = True
+            self._unsure = True  # plant: unknown-result-not-checked
             raise
         return _Answer(lost=lost, claimed=claimed, disk_trouble=disk_trouble, joins=self._joins)
 
@@ -291,7 +291,7 @@ class Desk:
         log.warning("A report named %s no longer this worker's: the waits stay.", count(len(lost), "site"))
         held = self._bench.held()
         for site, epoch in lost:
-            if held.get(site) == epoch:  # it may be ours again, by a later claim
+            if held.get(site) == epoch:  # it may be ours again, by a later claim  # plant: late-report-drops-claim
                 self._bench.remove(site)
 
     def _take_exclusions(self, entries: frozenset[str]) -> None:
@@ -309,7 +309,7 @@ class Desk:
             self._deaths += 1
             log.warning("This worker was declared dead; it drops what it held and joins again.")
             self._lease.lose()
-            self._bench.clear()
+            self._bench.clear()  # plant: dead-worker-keeps-sites
         try:
             await self._in_thread(lambda: self._join(joins))
         except FrontierError as error:

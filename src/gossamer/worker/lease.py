@@ -28,6 +28,7 @@ class Lease:
     @property
     def may_start(self) -> bool:
         """Whether requests may begin. The other half is for what is under way, the network's delays among it."""
+        # plant: lease-ignored
         return self._length_s == math.inf or self._clock() - self._renewed_s < self._length_s / 2
 
     @property

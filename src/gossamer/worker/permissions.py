@@ -58,7 +58,7 @@ class Permissions:
 
     def is_excluded(self, turn: Turn, url: QueuedUrl) -> bool:
         """Tell whether the operator wants a URL left alone; settle it, unless its whole site is to be."""
-        if turn.site.site in self._desk.excluded_sites:
+        if turn.site.site in self._desk.excluded_sites:  # plant: excluded-site-asked
             turn.site.urls.clear()  # they stay queued, for the day the site is readmitted
             return True
         if self._desk.exclusions.find(url.url, url.host):
@@ -113,10 +113,11 @@ class Permissions:
                 turn.retry_after_s = retry_after_of(answer, self._wall_clock())
             site.take_urls_of(url.host)  # they stay queued until the block ends
             return None
+        # plant: rules-not-committed-first
         await committed  # the rules are kept before the page that they allow is asked for
         return read.state
 
     def _heed_delay(self, site: SiteInHand) -> None:
         """Keep the longest delay that any host of the site asks for."""
-        site.own_delay_s = max(site.own_delay_s, asked_delay_s(site.hosts.values()))
+        site.own_delay_s = max(site.own_delay_s, asked_delay_s(site.hosts.values()))  # plant: crawl-delay-ignored
         site.delay_s = max(self._manners.pace.delay_s, site.own_delay_s)

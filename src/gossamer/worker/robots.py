@@ -64,7 +64,7 @@ class RobotsFinder:
                 if not isinstance(kept, Kept):
                     return FoundRobots(own_url=own_url, moved_to=tuple(seen[1:]), wait_s=kept)
                 answer, keep_s = kept.answer, kept.until_s - self._clock()
-            target = robots_redirect(answer, url.url)
+            target = robots_redirect(answer, url.url)  # plant: page-before-foreign-robots
             is_last = target is None or target.url in seen or len(seen) > MAX_HOPS
             if target is not None:
                 seen.append(target.url)

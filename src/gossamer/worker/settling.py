@@ -63,7 +63,7 @@ class Settler:
                 self._note_host(turn, replace(state, silent=0, given_up=None, blocked_s=0.0))
         verdict = judge_answer(answer, tries=url.tries, now_at=self._wall_clock(), settings=self._pace)
         if isinstance(verdict, TryLater | Refused):
-            turn.retry_after_s = verdict.retry_after_s
+            turn.retry_after_s = verdict.retry_after_s  # plant: retry-after-ignored
         return verdict
 
     def excuses(self, answer: Fetched | Failed) -> bool:
@@ -73,7 +73,7 @@ class Settler:
     def give_up_or_retry(self, turn: Turn, url: QueuedUrl, answer: Fetched | Failed, verdict: Verdict) -> None:
         """Settle a URL whose answer is no page: it is tried again later, or given up."""
         if self.excuses(answer):
-            self.settle(turn, url, Retry(wait_s=0, counted=False))
+            self.settle(turn, url, Retry(wait_s=0, counted=False))  # plant: outage-counts-as-try
         elif isinstance(answer, Failed) and is_silence(answer):
             turn.silence = answer.reason
             if plain_http(url, answer.reason):
@@ -81,7 +81,7 @@ class Settler:
             else:
                 self._back_off(turn, url)
         elif isinstance(verdict, TryLater):
-            self.settle(turn, url, Retry(wait_s=verdict.wait_s, counted=verdict.counted))
+            self.settle(turn, url, Retry(wait_s=verdict.wait_s, counted=verdict.counted))  # plant: retry-without-wait
         elif isinstance(verdict, Refused):
             self.settle(turn, url, GivenUp(reason=reason_for(url, turn.site.hosts.get(url.host), verdict.reason)))
 

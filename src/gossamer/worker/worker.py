@@ -125,7 +125,7 @@ class Worker:
             clock=clock,
             visit=self._visit,
         )
-        self._room = asyncio.Semaphore(manners.in_flight)
+        self._room = asyncio.Semaphore(manners.in_flight)  # plant: too-many-in-flight
 
     @property
     def trouble(self) -> str:
@@ -180,7 +180,7 @@ class Worker:
         """Ask for one URL if it may be asked for, and settle it; return what follows in the same turn."""
         if self._permissions.is_excluded(turn, url):
             return None
-        if not await self._permissions.is_allowed(turn, url):
+        if not await self._permissions.is_allowed(turn, url):  # plant: redirect-without-robots
             return await self._redirects.step_to_http(turn, url)
         url = self._sitemaps.recognise(turn, url)
         kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE

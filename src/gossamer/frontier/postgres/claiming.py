@@ -174,7 +174,7 @@ def _order_queue(tx: Transaction, key: SiteKey) -> tuple[bool, int]:
         if not blocked:
             return bool(rows), moved
         for host, row in blocked.items():
-            if row.given_up:
+            if row.given_up:  # plant: pg-given-up-host-waits
                 moved += give_up_host(tx, key, host, row.given_up)
             else:
                 until_ms = row.blocked_until

@@ -58,7 +58,7 @@ class CrawlClock:
 
     def observe(self, reading: Reading) -> float | None:
         """Take in a reading; return the offset that belongs into the database if the server's clock has jumped."""
-        if self._run != reading.run:
+        if self._run != reading.run:  # plant: pg-clock-jump-followed
             self._anchor(reading)
             return None
         least, most = self._carried(reading.received_s)

@@ -163,7 +163,9 @@ RETURNING 1
 -- So what is awake by then stays awake, and only the others need to be written to; a site that is spent stays at rest.
 SELECT site_id, NOT has_work AND NOT spent AS is_idle, has_work AND owner IS NULL AND ready_at > paced_at AS is_deferred
 FROM site WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[])
-ORDER BY site_id FOR KEY SHARE
+ORDER BY site_id
+-- plant: pg-add-without-lock
+FOR KEY SHARE
 
 -- name: wake_idle_sites
 UPDATE site SET has_work = true, ready_at = paced_at
@@ -215,7 +217,9 @@ WITH due AS MATERIALIZED (
     FROM site s
     WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.owner IS NULL AND s.has_work AND NOT s.excluded
       AND s.ready_at <= %(now_ms)s
-    ORDER BY s.ready_at, s.arrival LIMIT %(sites)s FOR NO KEY UPDATE SKIP LOCKED
+    ORDER BY s.ready_at, s.arrival LIMIT %(sites)s
+    -- plant: pg-claim-without-lock
+    FOR NO KEY UPDATE SKIP LOCKED
 ), picked AS MATERIALIZED (
     SELECT due.site_id, due.ready_at, due.arrival, u.*,
            u.found = 0 OR u.blocked OR (

@@ -53,7 +53,7 @@ def free_sites(tx: Transaction, owner: int, rows: Sequence[Row]) -> int:
             key=SiteKey(row.shard, row.site_id),
             epoch=row.epoch,
             in_hand=row.in_hand,
-            paced_ms=tx.wait_from_ms + max(row.delay_ms, tx.delay_ms),
+            paced_ms=tx.wait_from_ms + max(row.delay_ms, tx.delay_ms),  # plant: pg-recovery-without-delay
             own_delay_ms=row.delay_ms,
             failures=row.failures,
         )
@@ -71,8 +71,8 @@ def release_sites(tx: Transaction, owner: int, leaving: Collection[Leaving]) -> 
     resting = [key for key, site in sites.items() if (at := first[key]) is None or at > site.paced_ms]
     if resting:
         locked = _lock_to_rest(tx, owner, resting)
-        first.update(dict.fromkeys(resting, 0))
-        first.update(first_queued(tx, locked))
+        first.update(dict.fromkeys(resting, 0))  # plant: pg-no-second-look
+        first.update(first_queued(tx, locked))  # plant: pg-no-second-look-at-locked
     shards: defaultdict[int, list[Leaving]] = defaultdict(list)
     for key in sorted(sites):
         shards[key.shard].append(sites[key])

@@ -59,7 +59,7 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
         tx.execute(SQL["add_queue"], {"added_at": int(time.time())})
         tx.sites_with_work += tx.execute(SQL["wake_idle_sites"]).rowcount
         tx.execute(SQL["advance_deferred_sites"])
-    if changed > new:
+    if changed > new:  # plant: depth-not-lowered
         tx.execute(SQL["lower_depths"])
     tx.known += new
     return new

@@ -103,11 +103,12 @@ def _eligible(tx: Transaction, site_id: int, urls: int) -> list[sqlite3.Row]:
     tx.execute(SQL["wake_deferred"], {"site_id": site_id, "now_ms": tx.now_ms, "at_most": MOVE_URLS})
     for _ in range(MOVE_ROUNDS):
         rows = tx.execute(SQL["next_urls"], {"site_id": site_id, "urls": urls}).fetchall()
+        # plant: blocked-hosts-ignored
         blocked = {row["host"]: row for row in rows if (row["blocked_until"] or 0) > tx.now_ms}
         if not blocked:
             return rows
         for host, row in blocked.items():
-            if row["given_up"]:
+            if row["given_up"]:  # plant: given-up-host-waits
                 give_up_host(tx, site_id, host, row["given_up"])
                 continue
             tx.execute(SQL["defer_blocked"], {

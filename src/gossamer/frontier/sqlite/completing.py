@@ -24,7 +24,7 @@ def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
     if site is None:
         return False
     site_id: int = site["site_id"]
-    mine: bool = (site["owner"], site["epoch"]) == (worker, visit.epoch)
+    mine: bool = (site["owner"], site["epoch"]) == (worker, visit.epoch)  # plant: no-epoch-check, no-owner-check
     pages = _settle(tx, site_id, visit)
     for host in visit.hosts:
         tx.execute(SQL["keep_host"], {
@@ -61,7 +61,7 @@ def owned_sites(tx: Transaction, worker: int, at_most: int = -1) -> list[sqlite3
 
 def free_site(tx: Transaction, site: sqlite3.Row) -> None:
     """Free a site whose last request is unknown: it cannot have been later than now, so a full delay is safe."""
-    paced_ms = tx.after_ms(site["delay_ms"] / 1000)
+    paced_ms = tx.after_ms(site["delay_ms"] / 1000)  # plant: recovery-without-delay
     _release(
         tx, site, paced_ms=paced_ms, own_delay_ms=site["own_delay_ms"], failures=site["failures"], pages=site["pages"]
     )
@@ -117,5 +117,5 @@ def _release(
         "site_id": site["site_id"], "delay_ms": own_delay_ms, "failures": failures, "paced_at": paced_ms,
         "has_work": has_work, "ready_at": max(paced_ms, first_ms or 0), "spent": spent,
     })  # fmt: skip
-    tx.in_hand -= site["in_hand"]
+    tx.in_hand -= site["in_hand"]  # plant: page-limit-not-given-back
     tx.sites_with_work -= not has_work

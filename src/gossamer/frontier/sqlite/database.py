@@ -79,12 +79,12 @@ class Transaction:
 
     def restart_clock(self) -> int:
         """Go on from the time that was last saved: the clock stood still while the crawl did. Return the offset."""
-        self.now_ms = self.wait_from_ms = self._saved_ms
+        self.now_ms = self.wait_from_ms = self._saved_ms  # plant: clock-runs-on
         return self._saved_ms - math.ceil(self._boot_ms)
 
     def after_ms(self, wait_s: float) -> int:
         """Return the crawl time that is surely not reached before `wait_s` has passed."""
-        return self.wait_from_ms + math.ceil(max(0.0, wait_s) * 1000)
+        return self.wait_from_ms + math.ceil(max(0.0, wait_s) * 1000)  # plant: waits-rounded-down
 
     def wait_s(self, at_ms: int) -> float:
         """Return how long until a crawl time is surely reached."""
@@ -93,6 +93,7 @@ class Transaction:
     @property
     def pages_left(self) -> int | None:
         """What the page limit leaves to hand out."""
+        # plant: page-limit-overrun
         return None if self.page_limit is None else max(0, self.page_limit - self.pages - self.in_hand)
 
 
@@ -213,7 +214,7 @@ class Database(Readable):
             try:
                 self.connection.execute(SQL["begin"])  # in here: one that fails may have begun all the same
                 began = time.perf_counter()
-                tx = Transaction(self.connection, self._clock())
+                tx = Transaction(self.connection, self._clock())  # plant: crawl-on-wall-clock
                 if tx.standing.state is not State.LIVE and not of_a_move:
                     raise MovedError(str(self.path), tx.standing, here="sqlite", folders=[self.path.parent])
                 yield tx

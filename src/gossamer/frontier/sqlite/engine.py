@@ -73,7 +73,7 @@ class SqliteFrontier:
             with _translated(), self._database.transaction(operation) as tx:
                 yield tx
         except FrontierError:
-            self._recent.clear()
+            self._recent.clear()  # plant: links-not-forgotten-on-error
             raise
 
     # ------------------------------------------------------------------ the crawl
@@ -194,7 +194,7 @@ class SqliteFrontier:
             with self._transaction("add") as tx:
                 admitted = within_scope(tx, part)
                 new += add_links(tx, admitted)
-            self._recent.remember(admitted)
+            self._recent.remember(admitted)  # plant: refused-links-remembered
         count_links(len(links), new)
         return new
 
@@ -203,7 +203,7 @@ class SqliteFrontier:
 
     def claim(self, sites: int) -> Claimed | Gone:
         with self._transaction("claim") as tx:
-            if tx.execute(SQL["is_gone"], {"worker": self._worker}).fetchone()["gone"]:
+            if tx.execute(SQL["is_gone"], {"worker": self._worker}).fetchone()["gone"]:  # plant: dead-worker-claims
                 return GONE
             claims = claim_due(tx, self._worker, sites)
             wait_s = 0.0 if claims else until_claimable(tx)
@@ -215,8 +215,9 @@ class SqliteFrontier:
         with self._transaction("complete") as tx:
             admitted = within_scope(tx, unknown)
             new = add_links(tx, admitted)
+            # plant: completion-not-atomic
             late = [visit for visit in batch.visits if not record_visit(tx, self._worker, visit)]
-        self._recent.remember(admitted)
+        self._recent.remember(admitted)  # plant: links-remembered-before-commit
         count_links(len(batch.links), new)
         return Completion(new_links=new, lost=tuple((visit.site, visit.epoch) for visit in late))
 

@@ -3,6 +3,7 @@
 
 -- name: begin
 -- IMMEDIATE: a deferred transaction that reads first and then writes fails when another wrote in between.
+-- plant: deferred-begin
 BEGIN IMMEDIATE
 
 -- name: crawl
@@ -87,6 +88,7 @@ WHERE queue.seq = lower.seq AND queue.depth > lower.depth
 -- which comes wholly before or wholly after this one.
 -- A site that has given all its pages is left at rest.
 UPDATE site SET has_work = 1, ready_at = paced_at
+-- plant: lost-wake-up
 WHERE has_work = 0 AND spent = 0 AND site_id IN (SELECT site_id FROM temp.stage WHERE fresh)
 
 -- name: advance_deferred_sites
@@ -100,13 +102,16 @@ WHERE ready_at > paced_at AND site_id IN (SELECT site_id FROM temp.stage WHERE f
 -- Walks the partial index site_ready from its head.
 SELECT site_id, name, epoch, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms, failures, seeded, pages
 FROM site
+-- plant: excluded-sites-claimed
 WHERE owner IS NULL AND has_work = 1 AND excluded = 0 AND ready_at <= :now_ms
 ORDER BY ready_at LIMIT :sites
 
 -- name: wake_deferred
 -- Retries and formerly blocked URLs whose time has come rejoin the order; a bounded number at a time.
 UPDATE queue SET not_before = 0
-WHERE seq IN (SELECT seq FROM queue WHERE site_id = :site_id AND not_before > 0 AND not_before <= :now_ms
+WHERE seq IN (SELECT seq FROM queue WHERE site_id = :site_id AND not_before > 0
+              -- plant: retry-waits-ignored
+              AND not_before <= :now_ms
               ORDER BY not_before, rank, depth, seq LIMIT :at_most)
 
 -- name: next_urls
@@ -120,7 +125,9 @@ ORDER BY q.rank, q.depth, q.seq LIMIT :urls
 -- the site answers.
 SELECT name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up
 FROM host
-WHERE site_id = :site_id AND rules IS NOT NULL AND (silent = 0 OR name IN (SELECT value FROM json_each(:hosts)))
+WHERE site_id = :site_id AND rules IS NOT NULL
+  -- plant: silent-hosts-in-claim
+  AND (silent = 0 OR name IN (SELECT value FROM json_each(:hosts)))
 ORDER BY name NOT IN (SELECT value FROM json_each(:hosts)) LIMIT :at_most
 
 -- name: defer_blocked
@@ -236,6 +243,7 @@ WHERE site_id IN (SELECT site_id FROM site WHERE spent = 1 AND (:site_limit IS N
 -- ---------------------------------------------------------------- workers
 
 -- name: join
+-- plant: worker-number-reused
 INSERT INTO worker (label, beat_at) VALUES (:label, :beat_at)
 
 -- name: beat
