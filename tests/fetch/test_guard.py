@@ -7,7 +7,7 @@ import pytest
 from gossamer.fetch.addresses import judge_address
 from gossamer.fetch.multi import Multi
 from gossamer.fetch.settings import FetchSettings
-from gossamer.fetch.transfer import Conduct, Request, Transfer
+from gossamer.fetch.transfer import Transfer, TransferContext, TransferRequest
 from gossamer.records import Failed, Fetched, Reason, RequestKind
 from gossamer.urls import normalise
 from tests.fetch.nameserver import Record, a, naming
@@ -87,7 +87,7 @@ async def test_a_name_that_changes_its_address_after_the_check_is_not_asked_agai
 
 
 async def test_the_socket_itself_refuses_an_address_that_got_past_all_else() -> None:
-    conduct = Conduct(
+    context = TransferContext(
         settings=FetchSettings(),
         headers=(),
         judge=judge_address,
@@ -96,9 +96,11 @@ async def test_the_socket_itself_refuses_an_address_that_got_past_all_else() -> 
         is_crowded=lambda _own_bytes: False,
     )
     async with serving(PAGE) as server, serving(PAGE, address="::1") as server6, Multi() as multi:
-        transfer = Transfer(conduct)
+        transfer = Transfer(context)
         for address, port in (("127.0.0.1", server.port), ("::1", server6.port), ("::ffff:127.0.0.1", server.port)):
-            request = Request(f"http://a.test:{port}/", f"http://a.test:{port}", address, RequestKind.PAGE, False, None)
+            request = TransferRequest(
+                f"http://a.test:{port}/", f"http://a.test:{port}", address, RequestKind.PAGE, False, None
+            )
             outcome = await transfer.perform(multi, request)
             transfer.reset()
             assert isinstance(outcome, Failed)

@@ -7,15 +7,15 @@ import random
 
 import pytest
 
-from gossamer.fetch.slots import AddressSlots, Gate
+from gossamer.fetch.slots import AddressSlots, RequestGate
 from gossamer.records import Failed, Fetched, Reason, RequestKind
 from tests.fetch.nameserver import Reply, a, naming
 from tests.fetch.servers import PAGE, Peer, fetcher, serving
 
 
-def gate(limit: int = 1, max_held_bytes: int = 100) -> Gate:
+def gate(limit: int = 1, max_held_bytes: int = 100) -> RequestGate:
     """Return a gate."""
-    return Gate(limit=limit, max_held_bytes=max_held_bytes)
+    return RequestGate(limit=limit, max_held_bytes=max_held_bytes)
 
 
 async def settle() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.cli import run
 from gossamer.commands import to_type
-from gossamer.inspect.requests import RequestLog, Wanted
+from gossamer.inspect.requests import RequestFilter, RequestLog
 from tests.inspect.crawls import Crawl
 
 if TYPE_CHECKING:
@@ -83,16 +83,16 @@ def test_the_last_requests_are_found_across_workers_and_files(tmp_path: Path) ->
         crawl.store.sync()
         asked.append(f"https://a.test/{number}")
     for lines in (1, 3, 7, 20, 50):
-        assert urls(RequestLog(tmp_path, Wanted()).last(lines)) == asked[-lines:]
-    assert urls(RequestLog(tmp_path, Wanted(errors=True)).last(3)) == [asked[5], asked[10], asked[15]]
+        assert urls(RequestLog(tmp_path, RequestFilter()).last(lines)) == asked[-lines:]
+    assert urls(RequestLog(tmp_path, RequestFilter(errors=True)).last(3)) == [asked[5], asked[10], asked[15]]
     for crawl in crawls:
         crawl.close()
-    assert urls(RequestLog(tmp_path, Wanted()).last(7)) == asked[-7:]
+    assert urls(RequestLog(tmp_path, RequestFilter()).last(7)) == asked[-7:]
 
 
 def test_what_comes_later_comes_once_also_when_journals_become_parts(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path, part_rows=4)
-    log = RequestLog(tmp_path, Wanted())
+    log = RequestLog(tmp_path, RequestFilter())
     for number in range(3):
         crawl.ask(f"https://a.test/{number}", status=200)
     crawl.store.sync()
@@ -116,7 +116,7 @@ def test_older_parts_that_were_not_read_do_not_come_as_new(tmp_path: Path) -> No
     for worker in ("w1", "w2"):
         with Crawl(tmp_path, worker=worker) as crawl:
             crawl.ask(f"https://a.test/{worker}", status=200)
-    log = RequestLog(tmp_path, Wanted())
+    log = RequestLog(tmp_path, RequestFilter())
     assert log.last(0) == []
     assert log.new() == []
 

@@ -18,7 +18,7 @@ import pytest
 from gossamer.cli import run
 from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.inspect.report import About, gather, render
-from gossamer.inspect.report.figures import ErrorFigures, Figures, Gaps, SiteFigures, Stretch, stretch_for
+from gossamer.inspect.report.figures import ErrorFigures, Gaps, ReportFigures, SiteFigures, Stretch, stretch_for
 from gossamer.inspect.report.plots import Bar, columns, nice_ticks, rows, time_names
 from gossamer.records import Reason, RequestRow, Stats
 from gossamer.store.schemas import PAGES, REQUESTS
@@ -83,9 +83,9 @@ def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.partition("</style>")[2]))
 
 
-def everything(text: str) -> Figures:
+def everything(text: str) -> ReportFigures:
     """Figures of a crawl in which everything that the web may name is this text."""
-    return Figures(
+    return ReportFigures(
         requests=10, bytes=1_000, began_at=BEGAN_AT, ended_at=BEGAN_AT + 2, sites=1, pages=2, page_bytes=5,
         seed_pages=1, stretches=(Stretch(began_at=BEGAN_AT, pages=2, bytes=1_000),), statuses=((200, 2), (999, 1)),
         sizes=((0, 1), (35, 1)), depths=((0, 1), (15, 1)), languages=((text, 1), ("", 1)),

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from gossamer.parse.dates import parse_time
-from gossamer.parse.sitemaps import MAX_ENTRIES, MAX_SITEMAP_BYTES, Format, Sitemap, rank_of, read_sitemap
+from gossamer.parse.sitemaps import MAX_ENTRIES, MAX_SITEMAP_BYTES, Format, SitemapContent, rank_of, read_sitemap
 from gossamer.records import ParseFailed, Reason, Truncation
 from tests.parse.pages import answer
 
@@ -20,10 +20,10 @@ NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 DAY_S = 86_400.0
 
 
-def read(body: bytes | str, content_type: str | None = "application/xml", *headers: str) -> Sitemap:
+def read(body: bytes | str, content_type: str | None = "application/xml", *headers: str) -> SitemapContent:
     """What is found in a sitemap that can be read."""
     found = read_sitemap(answer(body, content_type, url=URL, headers=headers), agent="Gossamer")
-    assert isinstance(found, Sitemap), found
+    assert isinstance(found, SitemapContent), found
     return found
 
 
@@ -35,7 +35,7 @@ def refusal(body: bytes | str, *headers: str) -> str:
     return found.detail
 
 
-def urls(found: Sitemap) -> list[str]:
+def urls(found: SitemapContent) -> list[str]:
     return [entry.url for entry in found.entries]
 
 
@@ -251,7 +251,7 @@ def test_an_answer_that_came_incomplete_is_marked() -> None:
     whole = answer(f"{A}\n{B}", "text/plain", url=URL)
     cut = type(whole)(**{name: getattr(whole, name) for name in whole.__slots__} | {"truncated": Truncation.LENGTH})
     found = read_sitemap(cut, agent="Gossamer")
-    assert isinstance(found, Sitemap)
+    assert isinstance(found, SitemapContent)
     assert found.cut
 
 

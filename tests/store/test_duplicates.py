@@ -13,7 +13,7 @@ from xxhash import xxh3_128_digest
 from gossamer.records import Truncation
 from gossamer.store.cdxj import read_line
 from gossamer.store.checking import Flaw, check
-from gossamer.store.duplicates import Contents, Original
+from gossamer.store.duplicates import DuplicateIndex, Original
 from gossamer.store.names import index_of, open_index_of
 from gossamer.store.reading import find_record, find_response, pages, read_record
 from gossamer.store.repair import repair
@@ -178,14 +178,14 @@ def numbered(number: int) -> PageRow:
     )
 
 
-def is_known(contents: Contents, row: PageRow) -> bool:
+def is_known(contents: DuplicateIndex, row: PageRow) -> bool:
     found = contents.find(row._replace(url="https://b.test/"))
     assert found in (None, Original(row.url, row.fetched_at, row.payload_digest))
     return found is not None
 
 
 def test_the_contents_met_last_are_the_ones_that_are_known() -> None:
-    contents, often, stored = Contents(100_000), numbered(0), 0
+    contents, often, stored = DuplicateIndex(100_000), numbered(0), 0
     for number in range(1, 5_000):
         contents.note(numbered(number))
         assert is_known(contents, numbered(number))
@@ -199,7 +199,7 @@ def test_the_contents_met_last_are_the_ones_that_are_known() -> None:
 
 
 def test_the_memory_of_contents_is_taken_at_once_and_bounded() -> None:
-    contents = Contents(10_000)
+    contents = DuplicateIndex(10_000)
     before = len(contents._ring), len(contents._places)
     assert 9_000 < len(contents._ring) + 8 * len(contents._places) <= 10_000
     for number in range(1_000):

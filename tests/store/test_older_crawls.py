@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from gossamer.store.checking import check
 from gossamer.store.names import journal_path
-from gossamer.store.reading import find_pages, last_pages, pages, sources
+from gossamer.store.reading import find_pages, last_pages, pages, row_files
 from gossamer.store.repair import repair
 from gossamer.store.schemas import PAGES
 from tests.store.samples import keep, new_store, numbers
@@ -37,7 +37,7 @@ def test_columns_that_a_part_lacks_are_empty(tmp_path: Path) -> None:
     assert find_pages(tmp_path, rows[0].url_hash) == rows[:1]
     assert (rows[0].duplicate_of, rows[0].simhash) == ("", 0)
     assert check(tmp_path).problems == []
-    for source in sources(tmp_path, PAGES):
+    for source in row_files(tmp_path, PAGES):
         for batch in source.batches(["url", "simhash"]):
             assert batch.schema.names == ["url", "simhash"]
             assert batch["simhash"].null_count == 0
@@ -47,7 +47,7 @@ def test_a_journal_that_an_older_version_left_becomes_a_part_with_all_columns(tm
     with new_store(tmp_path) as store:
         rows = [keep(store, number) for number in range(3)]
         store.sync()
-        (source,) = sources(tmp_path, PAGES)
+        (source,) = row_files(tmp_path, PAGES)
         older = [batch.select([name for name in batch.schema.names if name not in NEW]) for batch in source.batches()]
     (part,) = (tmp_path / "pages").glob("*.parquet")
     part.unlink()

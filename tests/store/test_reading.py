@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from gossamer.store.reading import find_pages, last_pages, pages, read_record, requests, sources
+from gossamer.store.reading import find_pages, last_pages, pages, read_record, requests, row_files
 from gossamer.store.schemas import PAGES
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import hash_url
@@ -46,14 +46,14 @@ def test_no_row_is_missed_or_seen_twice_while_journals_become_parts(tmp_path: Pa
         readings += 1
     thread.join()
     assert readings > 3
-    assert len(sources(tmp_path, PAGES)) > 40
+    assert len(row_files(tmp_path, PAGES)) > 40
 
 
 def test_a_journal_is_read_even_if_it_goes_meanwhile(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         keep(store, 0)
         store.sync()
-        (source,) = sources(tmp_path, PAGES)
+        (source,) = row_files(tmp_path, PAGES)
     assert not source.path.exists()
     assert [batch["url"].to_pylist() for batch in source.batches()] == [[fetched(0).url]]
     assert [batch.schema.names for batch in source.batches(["url", "depth"])] == [["url", "depth"]]

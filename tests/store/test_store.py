@@ -15,7 +15,7 @@ from gossamer.records import LinkRow
 from gossamer.store import files
 from gossamer.store.checking import Flaw, check
 from gossamer.store.names import index_of, open_index_of
-from gossamer.store.reading import links, pages, read_record, requests, sources
+from gossamer.store.reading import links, pages, read_record, requests, row_files
 from gossamer.store.repair import repair
 from gossamer.store.scanning import scan
 from gossamer.store.schemas import PAGES
@@ -169,7 +169,7 @@ def test_journals_become_parts_beside_the_worker(tmp_path: Path) -> None:
         assert process.wait() == 0
         assert len(list((tmp_path / "pages").glob("*.parquet"))) == 1
         assert index_of(segments(tmp_path)[0]).exists()
-        assert [source.path.suffix for source in sources(tmp_path, PAGES)] == [".parquet", ".arrows"]
+        assert [source.path.suffix for source in row_files(tmp_path, PAGES)] == [".parquet", ".arrows"]
         assert numbers(pages(tmp_path)) == list(range(15))
     assert numbers(pages(tmp_path)) == list(range(15))
 

@@ -16,7 +16,8 @@ from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import read_settings
 from gossamer.crawl.site_delays import read_site_delays
-from gossamer.inspect.explain import Terms, explain_site, explain_url
+from gossamer.inspect.explain import explain_site, explain_url
+from gossamer.inspect.facts import Terms
 from gossamer.inspect.running import is_under_way
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from gossamer.errors import GossamerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gossamer.inspect.export import Progress
+    from gossamer.inspect.export import ExportProgress
 
 
 @click.command("export")
@@ -89,14 +89,14 @@ def command(
     click.echo(_summary(done, output), err=True)
 
 
-def _summary(done: Progress, output: Path | None) -> str:
+def _summary(done: ExportProgress, output: Path | None) -> str:
     missing = f"; without archive record: {done.without_record:,} more" if done.without_record else ""
     where = f" to {output}" if output else ""
     return f"{count(done.pages, 'page')} exported{where}, of {count(done.rows_total, 'row')}{missing}."
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[Progress], None]]:
+def _bar() -> Iterator[Callable[[ExportProgress], None]]:
     """Show a progress bar if there is a terminal to show it on."""
     if not sys.stderr.isatty():
         yield lambda _: None

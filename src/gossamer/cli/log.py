@@ -13,7 +13,7 @@ from gossamer.cli.naming import read_site
 from gossamer.cli.wording import moment, plain, size
 from gossamer.crawl.engines import frontier_of
 from gossamer.errors import GossamerError
-from gossamer.inspect.requests import RequestLog, Wanted
+from gossamer.inspect.requests import RequestFilter, RequestLog
 from gossamer.records import Reason, RequestKind
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def command(
         nearest = get_close_matches(reason, [one.value for one in Reason], n=1, cutoff=0)
         raise GossamerError(f"there is no reason {plain(reason)}; did you mean {nearest[0]}?")
     frontier_of(*folders)
-    log = RequestLog(folders, Wanted(errors=errors, site=site and read_site(site), kind=kind, reason=reason))
+    log = RequestLog(folders, RequestFilter(errors=errors, site=site and read_site(site), kind=kind, reason=reason))
     last = log.last(lines)
     _print(last)
     if not last and lines and not follow:

@@ -17,7 +17,7 @@ from gossamer.errors import GossamerError
 from gossamer.records import Batch, GivenUp, Reason, Visit
 from gossamer.rules.scope import Exclusions, read_entry
 from gossamer.store.files import replacing
-from gossamer.store.reading import sources
+from gossamer.store.reading import row_files
 from gossamer.store.schemas import PAGES
 from gossamer.urls import Refusal, host_of, site_of, site_of_name
 
@@ -102,7 +102,7 @@ def give_up_queued(frontier: Frontier, entries: Sequence[str]) -> int:
 def stored_pages(folder: Path, entries: Sequence[str]) -> Iterator[tuple[str, str, int, int]]:
     """Yield URL, archive file, offset and length of every stored page that these entries exclude."""
     exclusions, _ = Exclusions.parse(entries)
-    for source in sources(folder, PAGES):
+    for source in row_files(folder, PAGES):
         for batch in source.batches(_COLUMNS):
             for url, *place in zip(*(batch[name].to_pylist() for name in _COLUMNS), strict=True):
                 if exclusions.find(url, host_of(url)) is not None:

@@ -28,7 +28,7 @@ from gossamer.rules.traps import TrapGuard
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
-from gossamer.store.reading import find_pages, find_record, find_response, sources
+from gossamer.store.reading import find_pages, find_record, find_response, row_files
 from gossamer.store.schemas import LINKS, PAGES
 from gossamer.urls import identify, normalise
 from gossamer.wording import count
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
-    from gossamer.store.reading import Source
+    from gossamer.store.reading import RowFile
     from gossamer.store.scanning import Record
     from gossamer.urls import Url
 
@@ -110,7 +110,7 @@ class Rereading:
 
     async def run(self, done: Collection[str], *, note: Callable[[str], None], say: Callable[[str], None]) -> None:
         """Read every file that is not done yet; `note` hears of each that is, when its links are in the frontier."""
-        files = sources(self._folder, PAGES)
+        files = row_files(self._folder, PAGES)
         if not files:
             return
         say("The rules admit more than before: reading the links of stored pages again.")
@@ -143,7 +143,7 @@ class Rereading:
 
     # ------------------------------------------------------------------ pages
 
-    async def _read_pages(self, file: Source, process: PageProcess, say: Callable[[str], None]) -> None:
+    async def _read_pages(self, file: RowFile, process: PageProcess, say: Callable[[str], None]) -> None:
         for batch in file.batches(_Stored._fields):
             rows = iter(self._worth_reading(batch))
             while some := list(islice(rows, IN_FLIGHT)):
@@ -230,7 +230,7 @@ class Rereading:
     # ------------------------------------------------------------------ the link graph
 
     def _read_links_table(self, say: Callable[[str], None]) -> None:
-        if not sources(self._folder, LINKS):
+        if not row_files(self._folder, LINKS):
             say(
                 f"{count(self._tally.unarchived, 'page')} stored without an archive and without --links: the links of "
                 "such pages are unknown, so only new pages bring back what was refused."

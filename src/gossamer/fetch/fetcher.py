@@ -17,8 +17,8 @@ from gossamer.fetch.authorities import authorities_file
 from gossamer.fetch.failures import Stop
 from gossamer.fetch.multi import Multi
 from gossamer.fetch.names import Resolved, Resolver, Unresolved
-from gossamer.fetch.slots import AddressSlots, Gate
-from gossamer.fetch.transfer import Conduct, Request, Transfer
+from gossamer.fetch.slots import AddressSlots, RequestGate
+from gossamer.fetch.transfer import Transfer, TransferContext, TransferRequest
 from gossamer.records import Failed, Fetched, Reason, RequestKind
 from gossamer.urls import host_of, name_of_host
 
@@ -61,7 +61,7 @@ class Fetcher(Requester):
         self._headers = request_headers(settings, user_agent=user_agent, email=email, archives=archives)
         self._resolver = Resolver(nameserver=settings.nameserver, timeout_s=settings.dns_timeout_s)
         self._slots = AddressSlots(settings.per_address)
-        self._gate = Gate(limit=in_flight, max_held_bytes=settings.max_held_bytes)
+        self._gate = RequestGate(limit=in_flight, max_held_bytes=settings.max_held_bytes)
         self._idle: list[Transfer] = []
         self._picks = 0
         self._stack = AsyncExitStack()
@@ -71,7 +71,7 @@ class Fetcher(Requester):
             authorities = None
             if not self._settings.insecure:
                 authorities = stack.enter_context(authorities_file(self._settings.ca_file))
-            self._conduct = Conduct(
+            self._context = TransferContext(
                 settings=self._settings,
                 headers=self._headers,
                 judge=self._judge,
@@ -114,7 +114,7 @@ class Fetcher(Requester):
                 started_at=started_at,
                 duration_s=time.perf_counter() - begun,
             )
-        request = Request(url, host, found, kind, for_links, before_send)
+        request = TransferRequest(url, host, found, kind, for_links, before_send)
         if self._is_own(found):  # the operator knows what their own machines bear
             return await self._transfer(request)
         await self._slots.enter(found)
@@ -123,14 +123,14 @@ class Fetcher(Requester):
         finally:
             self._slots.leave(found)
 
-    async def _transfer(self, request: Request) -> Fetched | Failed:
+    async def _transfer(self, request: TransferRequest) -> Fetched | Failed:
         await self._gate.enter()
         if request.before_send is not None and not request.before_send():
             self._gate.leave(0)
             return Failed(
                 url=request.url, reason=Reason.CANCELLED, detail=Stop.VETO.value, started_at=time.time(), duration_s=0.0
             )
-        transfer = self._idle.pop() if self._idle else Transfer(self._conduct)
+        transfer = self._idle.pop() if self._idle else Transfer(self._context)
         try:
             return await transfer.perform(self._multi, request)
         finally:

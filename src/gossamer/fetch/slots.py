@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Gate:
+class RequestGate:
     """Lets at most `limit` requests in at once, and nobody while those inside hold `max_held_bytes` or more.
 
     What is inside may still grow: pages as they like, so that at most `max_held_bytes` + `limit` times the largest page

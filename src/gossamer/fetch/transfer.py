@@ -38,7 +38,7 @@ _BLANK_LINES: Final = (b"\r\n", b"\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conduct:
+class TransferContext:
     """What all requests of a crawl have in common."""
 
     settings: FetchSettings
@@ -49,7 +49,7 @@ class Conduct:
     is_crowded: Callable[[int], bool]  # tells whether others leave no room to a body of so many bytes
 
 
-class Request(NamedTuple):
+class TransferRequest(NamedTuple):
     """What to ask for, and of whom."""
 
     url: str
@@ -63,14 +63,14 @@ class Request(NamedTuple):
 class Transfer:
     """A libcurl handle, and what is known of the request that it is making."""
 
-    def __init__(self, conduct: Conduct) -> None:
-        self._conduct = conduct
-        self._accepted = frozenset(each.lower() for each in conduct.settings.accept_types)
-        self._head_rest = "".join(f"{header}\r\n" for header in conduct.headers) + "\r\n"
+    def __init__(self, context: TransferContext) -> None:
+        self._context = context
+        self._accepted = frozenset(each.lower() for each in context.settings.accept_types)
+        self._head_rest = "".join(f"{header}\r\n" for header in context.headers) + "\r\n"
         self._pinned = ""
-        self._request: Request
+        self._request: TransferRequest
         self._curl = pycurl.Curl()
-        _configure(self._curl, conduct)
+        _configure(self._curl, context)
         self._curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
         self._curl.setopt(pycurl.PREREQFUNCTION, self._may_send)
         self._curl.setopt(pycurl.HEADERFUNCTION, self._take_header)
@@ -93,7 +93,7 @@ class Transfer:
         """Free the handle, which must not be under way."""
         self._curl.close()
 
-    async def perform(self, multi: Multi, request: Request) -> Fetched | Failed:
+    async def perform(self, multi: Multi, request: TransferRequest) -> Fetched | Failed:
         """Make a request; cancelling it closes the connection at once."""
         self._request = request
         url, address = request.url, request.address
@@ -146,7 +146,7 @@ class Transfer:
             https=https,
             connected=curl.getinfo(pycurl.CONNECT_TIME_T) > 0,
             secured=not https or curl.getinfo(pycurl.APPCONNECT_TIME_T) > 0,
-            out_of_time=duration_s > self._conduct.settings.total_timeout_s - _TIMER_S,
+            out_of_time=duration_s > self._context.settings.total_timeout_s - _TIMER_S,
             status=self._status,
             body_bytes=self.body_bytes,
             keep_partial=self._request.kind is RequestKind.PAGE,
@@ -155,7 +155,7 @@ class Transfer:
     def _open_socket(self, _purpose: int, target: tuple[int, int, int, tuple[str, int]]) -> _Descriptor | int:
         """Open the socket for what libcurl is about to connect to, after judging it once more."""
         family, kind, protocol, where = target
-        verdict = self._conduct.judge(where[0])
+        verdict = self._context.judge(where[0])
         if verdict.reason is not None:
             self._halt(Stop.ADDRESS, f"{where[0]}: {verdict.reason.value}")
             return _REFUSE
@@ -177,7 +177,7 @@ class Transfer:
         if self._status:  # a trailer, behind the body
             return None
         self._head_bytes += len(line)
-        if self._head_bytes > self._conduct.settings.max_head_bytes:
+        if self._head_bytes > self._context.settings.max_head_bytes:
             return self._halt(Stop.HEAD)
         self._lines.append(line)
         return self._end_head() if line in _BLANK_LINES else None
@@ -195,7 +195,7 @@ class Transfer:
         elif self._request.kind is RequestKind.SITEMAP:
             self._max_body_bytes = SITEMAP_BYTES
         else:
-            self._max_body_bytes = self._conduct.settings.max_body_bytes
+            self._max_body_bytes = self._context.settings.max_body_bytes
             type_ = content_type(self._lines)
             if not is_accepted(type_, self._accepted):
                 if not (self._request.for_links and type_ in _HTML):
@@ -209,11 +209,11 @@ class Transfer:
         piece = chunk[:room_bytes]
         self._chunks.append(piece)
         self.body_bytes += len(piece)
-        self._conduct.hold(len(piece))
+        self._context.hold(len(piece))
         if len(chunk) > room_bytes:
             return self._halt(Stop.BODY)
         # A thousand sitemaps at once would take twenty-five times as much memory as a thousand pages.
-        if self.body_bytes > self._conduct.settings.max_body_bytes and self._conduct.is_crowded(self.body_bytes):
+        if self.body_bytes > self._context.settings.max_body_bytes and self._context.is_crowded(self.body_bytes):
             return self._halt(Stop.CROWDED)
         return None
 
@@ -258,12 +258,12 @@ def is_accepted(content_type: str, accepted: frozenset[str]) -> bool:
     )
 
 
-def _configure(curl: pycurl.Curl, conduct: Conduct) -> None:
+def _configure(curl: pycurl.Curl, context: TransferContext) -> None:
     """Set what is the same for all requests."""
-    settings = conduct.settings
+    settings = context.settings
     options: dict[int, object] = {
         pycurl.NOSIGNAL: 1,
-        pycurl.HTTPHEADER: list(conduct.headers),
+        pycurl.HTTPHEADER: list(context.headers),
         pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
         pycurl.HTTP_CONTENT_DECODING: 0,  # archives keep what was sent; we inflate later
         # Nothing but this host over this connection, whatever the environment or an answer says.
@@ -283,9 +283,9 @@ def _configure(curl: pycurl.Curl, conduct: Conduct) -> None:
         # The first is the one a key is sent for, the cheapest; the others are for servers that lack it.
         pycurl.SSL_EC_CURVES: "X25519:P-256:P-384",
     }
-    if conduct.authorities is None:
+    if context.authorities is None:
         options |= {pycurl.SSL_VERIFYPEER: 0, pycurl.SSL_VERIFYHOST: 0}
     else:
-        options[pycurl.CAINFO] = str(conduct.authorities)
+        options[pycurl.CAINFO] = str(context.authorities)
     for option, value in options.items():
         curl.setopt(option, value)

@@ -22,14 +22,14 @@ from gossamer.rules.answers import NOTHING_UNDER_HTTPS
 from gossamer.rules.elsewhere import KEEP_S, MAX_ANSWER_BYTES, MAX_ANSWERS
 from gossamer.rules.hosts import MAX_CACHE_S
 from gossamer.rules.pace import PaceSettings
-from gossamer.store.reading import listed, sources
+from gossamer.store.reading import listed, row_files
 from gossamer.store.schemas import REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.inspect.database import Database
+    from gossamer.inspect.database import QueryDatabase
     from gossamer.store.reading import Folders
 
 SLACK_S: Final = 0.005  # between two clocks
@@ -69,7 +69,7 @@ class SiteConduct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conduct:
+class ConductSummary:
     """How all sites were treated."""
 
     delay_s: float  # of late
@@ -81,17 +81,19 @@ class Conduct:
     named: tuple[Violation, ...]  # the first of them
 
 
-def judge_conduct(folders: Folders, *, at_most: int, site: str | None = None) -> Conduct | None:
+def judge_conduct(folders: Folders, *, at_most: int, site: str | None = None) -> ConductSummary | None:
     """Return how sites, or one, were treated; None if the crawl did not write down its delays."""
     delays = read_all_delays(listed(folders))
     if not delays:
         return None
-    if not sources(folders, REQUESTS):
-        return Conduct(delay_s=delays[-1][1], sites=0, requests=0, turns=0, min_gap_s=None, violations=0, named=())
+    if not row_files(folders, REQUESTS):
+        return ConductSummary(
+            delay_s=delays[-1][1], sites=0, requests=0, turns=0, min_gap_s=None, violations=0, named=()
+        )
     with _judged(folders, delays) as ask:
         (total,) = ask(_TOTAL.format(where=_where(site)))
         named = ask(_NAMED.format(where=_where(site), at_most=at_most))
-    return Conduct(
+    return ConductSummary(
         delay_s=delays[-1][1],
         **total,
         named=tuple(
@@ -108,7 +110,7 @@ def judge_conduct(folders: Folders, *, at_most: int, site: str | None = None) ->
 
 def conduct_of_sites(folders: Folders, *, at_most: int, site: str | None = None) -> list[SiteConduct]:
     """Return how each site was treated, those with the most requests first."""
-    if not sources(folders, REQUESTS):
+    if not row_files(folders, REQUESTS):
         return []
     with _judged(folders, read_all_delays(listed(folders)) or [(0.0, 0.0)]) as ask:
         rows = ask(_SITES.format(where=_where(site), at_most=at_most))
@@ -118,7 +120,7 @@ def conduct_of_sites(folders: Folders, *, at_most: int, site: str | None = None)
 class _Asker:
     """Asks about requests, each with what is wrong with it (`what`) and whether it begins a turn."""
 
-    def __init__(self, tables: Database, judged: str) -> None:
+    def __init__(self, tables: QueryDatabase, judged: str) -> None:
         self._tables = tables
         self._judged = judged
 

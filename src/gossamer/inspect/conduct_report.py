@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gossamer.frontier import Frontier
-    from gossamer.inspect.conduct import Conduct, SiteConduct
+    from gossamer.inspect.conduct import ConductSummary, SiteConduct
     from gossamer.store.reading import Folders
 
 MAX_SITES = 1_000  # in the table
@@ -51,7 +51,7 @@ def write_conduct_report(
     return "\n".join(lines) + "\n", violations
 
 
-def _summary(conduct: Conduct | None, violations: int) -> Iterator[str]:
+def _summary(conduct: ConductSummary | None, violations: int) -> Iterator[str]:
     if conduct is None:
         return
     gap = f"; the shortest wait between two of one site was {conduct.min_gap_s:.1f} s" if conduct.min_gap_s else ""
@@ -61,7 +61,9 @@ def _summary(conduct: Conduct | None, violations: int) -> Iterator[str]:
     )
 
 
-def _table(sites: list[SiteConduct], refused: Mapping[str, Counter[Reason]], conduct: Conduct | None) -> Iterator[str]:
+def _table(
+    sites: list[SiteConduct], refused: Mapping[str, Counter[Reason]], conduct: ConductSummary | None
+) -> Iterator[str]:
     yield from ("", "## Sites", "")
     yield "| site | requests | turns | robots.txt | shortest wait | failed | left out by robots.txt | first | last |"
     yield "|---|--:|--:|--:|--:|--:|--:|---|---|"

@@ -48,7 +48,7 @@ select file, row from (
 """
 
 
-class Database:
+class QueryDatabase:
     """The tables of a snapshot, to be asked one query at a time."""
 
     def __init__(
@@ -132,7 +132,7 @@ class Database:
 @contextmanager
 def open_tables(
     folders: Sequence[Path], mentioned_in: str, *, only: Mapping[tuple[Path, str], int] | None = None
-) -> Iterator[Database]:
+) -> Iterator[QueryDatabase]:
     """Open the tables that are mentioned in some SQL, as they are now; all of them if none is.
 
     `only` says which files of `pages` count, and how many rows of each: see `snapshot`.
@@ -152,7 +152,7 @@ def open_tables(
             snapshot.check_contents(folders)
         connection = stack.enter_context(duckdb.connect(config={"python_enable_replacements": "false"}))
         stack.enter_context(ended_by_ctrl_c(connection))
-        database = Database(connection, folders, parts)
+        database = QueryDatabase(connection, folders, parts)
         _confine(connection, scratch, [part.path for found in parts.values() for part in found])
         database.make_views(names)
         connection.execute("set lock_configuration = true")

@@ -192,7 +192,7 @@ def judge_names(names: Names, nameserver: str | None) -> Finding:
     )
 
 
-class Wanted(NamedTuple):
+class RecommendedSetting(NamedTuple):
     """What a setting of PostgreSQL should be."""
 
     value: str
@@ -200,10 +200,10 @@ class Wanted(NamedTuple):
     why: str
 
 
-SWITCHES: Final[Mapping[str, Wanted]] = {
-    "fsync": Wanted("on", Grade.BAD, "a power cut would tear the frontier"),
-    "full_page_writes": Wanted("on", Grade.BAD, "a power cut would tear the frontier"),
-    "autovacuum": Wanted("on", Grade.BAD, "claims become slower and slower without it"),
+SWITCHES: Final[Mapping[str, RecommendedSetting]] = {
+    "fsync": RecommendedSetting("on", Grade.BAD, "a power cut would tear the frontier"),
+    "full_page_writes": RecommendedSetting("on", Grade.BAD, "a power cut would tear the frontier"),
+    "autovacuum": RecommendedSetting("on", Grade.BAD, "claims become slower and slower without it"),
 }
 SIZES: Final[Mapping[str, tuple[int, str]]] = {
     "shared_buffers": (1 << 30, "the ready list and the heads of queues should stay in memory"),
@@ -255,25 +255,9 @@ def judge_server(
     ahead_s: float,
     workers: int,
 ) -> Iterator[Finding]:
-    """Judge a PostgreSQL server beside its settings."""
-    is_old = version < OLDEST_POSTGRES
-    yield _finding(
-        "PostgreSQL",
-        f"{place}, version {version // 10_000}.{version % 10_000}" + (", a standby" if standby else ""),
-        Grade.BAD if standby or is_old else Grade.GOOD,
-        advice="a crawl has to write: name the primary" if standby else "version 15 is the oldest that is tested",
-        command=_crawl_with("--frontier", "postgresql://user@primary/database")
-        if standby
-        else "sudo apt install postgresql-15",
-    )
-    needed = workers * CONNECTIONS_PER_WORKER + CONNECTIONS_SPARE
-    yield _finding(
-        "connections",
-        f"{connections} of {max_connections} in use; about {needed} needed here, for {count(workers, 'worker')}",
-        Grade.GOOD if max_connections - connections >= needed else Grade.BAD,
-        advice="allow more, then restart the server",
-        command=f'psql -c "ALTER SYSTEM SET max_connections = {connections + 2 * needed}"',
-    )
+    """Judge a PostgreSQL server; `judge_switches` judges its settings."""
+    yield _judge_version(place, version, standby=standby)
+    yield _judge_connections(connections, max_connections, workers)
     yield _finding(
         "round trip",
         f"{round_trip_s * 1000:.1f} ms",
@@ -287,4 +271,28 @@ def judge_server(
         _poor_if(abs(ahead_s) > CLOCK_GAP_S),
         advice="waits are safe all the same; dates in the output will not match",
         command="sudo timedatectl set-ntp true",
+    )
+
+
+def _judge_version(place: str, version: int, *, standby: bool) -> Finding:
+    is_old = version < OLDEST_POSTGRES
+    return _finding(
+        "PostgreSQL",
+        f"{place}, version {version // 10_000}.{version % 10_000}" + (", a standby" if standby else ""),
+        Grade.BAD if standby or is_old else Grade.GOOD,
+        advice="a crawl has to write: name the primary" if standby else "version 15 is the oldest that is tested",
+        command=_crawl_with("--frontier", "postgresql://user@primary/database")
+        if standby
+        else "sudo apt install postgresql-15",
+    )
+
+
+def _judge_connections(connections: int, max_connections: int, workers: int) -> Finding:
+    needed = workers * CONNECTIONS_PER_WORKER + CONNECTIONS_SPARE
+    return _finding(
+        "connections",
+        f"{connections} of {max_connections} in use; about {needed} needed here, for {count(workers, 'worker')}",
+        Grade.GOOD if max_connections - connections >= needed else Grade.BAD,
+        advice="allow more, then restart the server",
+        command=f'psql -c "ALTER SYSTEM SET max_connections = {connections + 2 * needed}"',
     )

@@ -5,11 +5,12 @@ The worker decides by the same functions; here they are asked again, with what t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gossamer.inspect.facts import (
+    Terms,
     answer_of,
     awaits_robots,
     exclusion_of,
@@ -21,7 +22,7 @@ from gossamer.inspect.facts import (
     trap_of,
     way_in_words,
 )
-from gossamer.inspect.requests import RequestLog, Wanted, requests_of
+from gossamer.inspect.requests import RequestFilter, RequestLog, requests_of
 from gossamer.records import Reason, RequestKind, UrlStatus
 from gossamer.rules.hosts import NO_HOST, has_answered, is_fresh, rules_of
 from gossamer.rules.pace import slowness_wait_s, turn_wait_s
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
-    from gossamer.rules.pace import PaceSettings
-    from gossamer.rules.scope import ScopeSettings
-    from gossamer.rules.traps import TrapSettings
     from gossamer.store.reading import Folders
     from gossamer.urls import Url
 
@@ -75,19 +73,6 @@ class Cause(StrEnum):
     SLOW = "slow"
     DELAY = "delay"
     DUE = "due"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What the crawl's settings say."""
-
-    pace: PaceSettings
-    scope: ScopeSettings
-    traps: TrapSettings
-    site_delay_s: float  # of the site in question: the crawl's, or its own if the operator gave it a longer one
-    in_file: Exclusions = field(default_factory=Exclusions)  # of the exclusion file
-    now_at: float  # Unix seconds
-    year: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +117,7 @@ def explain_site(frontier: Frontier, folders: Folders, name: str, terms: Terms) 
     """Tell when a site has its next turn, and why then."""
     site = frontier.find_site(name)
     hosts = frontier.find_hosts(name)
-    last = tuple(RequestLog(folders, Wanted(site=name)).last(MAX_REQUESTS))
+    last = tuple(RequestLog(folders, RequestFilter(site=name)).last(MAX_REQUESTS))
     excluded = Exclusions.parse(frontier.exclusions())[0].find(f"https://{name}/", f"https://{name}")
     if excluded:
         cause, sentence = Cause.EXCLUDED, f"It is excluded by {excluded}: nothing is asked of it."
@@ -250,7 +235,7 @@ def _when(
         failed = f", the last time with {answer_of(requests[-1])}," if requests else ""
         again = wait(state.wait_s or 0.0)
         return Cause.RETRY, f"It failed {count(state.tries or 0, 'time')}{failed} and may be asked for again {again}."
-    last = RequestLog(folders, Wanted(site=site.site)).last(MAX_REQUESTS)
+    last = RequestLog(folders, RequestFilter(site=site.site)).last(MAX_REQUESTS)
     cause, sentence = _next_turn(frontier, site, [], last, terms)
     if site.queued > 1:
         sentence += f" {count(site.queued, 'URL')} of the site are queued."

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot
-from gossamer.inspect.database import Database, open_tables
+from gossamer.inspect.database import QueryDatabase, open_tables
 from gossamer.inspect.encoders import Csv, Encoder, JsonLines, TextFiles, Warc
-from gossamer.inspect.targets import Appended, Pieces, Stream, Target, partial_of
+from gossamer.inspect.targets import Appended, ExportTarget, Pieces, Stream, partial_of
 from gossamer.store.files import check_replaceable, remove, replacing
 from gossamer.store.schemas import PAGES
 
@@ -33,7 +33,7 @@ INDEX: Final = "index.csv"  # of text files
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class ExportProgress:
     """How far an export is."""
 
     arguments: dict[str, Any]  # that it was begun with
@@ -64,7 +64,7 @@ class Export:
     output: Path | None = None  # a file, of text files a folder; None: standard output
     since: str = ""  # as it was typed: with a duration, the selection is another every time
 
-    def run(self, stdout: BinaryIO, tell: Callable[[Progress], None]) -> Progress:
+    def run(self, stdout: BinaryIO, tell: Callable[[ExportProgress], None]) -> ExportProgress:
         """Export everything, telling from time to time how far it is; return the final counts."""
         self._check_output()
         before, target = self._begun_before(), self._target(stdout)
@@ -79,7 +79,7 @@ class Export:
             condition = selection.condition()
             database.check(f"select * from pages where {condition}")  # noqa: S608  # refused before anything is made
             rows = [(str(part.folder), part.stem, part.rows) for part in parts]
-            progress = before or Progress(arguments=self._arguments(), rows=rows)
+            progress = before or ExportProgress(arguments=self._arguments(), rows=rows)
             target.begin(progress.length)
             for part in parts[progress.files_done :]:
                 tell(progress)
@@ -104,12 +104,14 @@ class Export:
         else:
             self.output.parent.stat()
 
-    def _remember(self, progress: Progress) -> None:
+    def _remember(self, progress: ExportProgress) -> None:
         if self.output is not None:
             with replacing(self._state) as file:
                 file.write(json.dumps(asdict(progress)).encode())
 
-    def _copy(self, database: Database, part: Part, condition: str, target: Target, progress: Progress) -> None:
+    def _copy(
+        self, database: QueryDatabase, part: Part, condition: str, target: ExportTarget, progress: ExportProgress
+    ) -> None:
         # In the order of the file, so that an export that goes on is like one that was never cut off.
         pages = f"select * from ({database.last_pages([part])}) where {condition} order by row"  # noqa: S608  # checked
         if self.form == "warc":
@@ -120,7 +122,7 @@ class Export:
                     target.add(part.folder, batch)
                     progress.pages += batch.num_rows
 
-    def _target(self, stdout: BinaryIO) -> Target:
+    def _target(self, stdout: BinaryIO) -> ExportTarget:
         if self.form == "parquet" and self.output is not None:
             return Pieces(self.output)
         encoder: Encoder
@@ -147,7 +149,7 @@ class Export:
     def _state(self) -> Path:
         return self._file.with_name(f"{self._file.name}.partial.state")
 
-    def _begun_before(self) -> Progress | None:
+    def _begun_before(self) -> ExportProgress | None:
         """Return how far a former start of this export came, if there was one."""
         if self.output is None:
             return None
@@ -155,7 +157,7 @@ class Export:
             said = json.loads(self._state.read_bytes())
         except FileNotFoundError:
             return None
-        before = Progress(**said)
+        before = ExportProgress(**said)
         if before.arguments | {"since_s": None} != self._arguments() | {"since_s": None}:
             raise self._begin_anew("was begun with other arguments")
         return before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gossamer.inspect.requests import requests_of
@@ -15,11 +16,26 @@ from gossamer.wording import count, delay, moment, wait
 
 if TYPE_CHECKING:
     from gossamer.frontier import Frontier
-    from gossamer.inspect.explain import Terms
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
+    from gossamer.rules.pace import PaceSettings
     from gossamer.rules.robots import RobotsRules
+    from gossamer.rules.scope import ScopeSettings
+    from gossamer.rules.traps import TrapSettings
     from gossamer.store.reading import Folders
     from gossamer.urls import Url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the crawl's settings say."""
+
+    pace: PaceSettings
+    scope: ScopeSettings
+    traps: TrapSettings
+    site_delay_s: float  # of the site in question: the crawl's, or its own if the operator gave it a longer one
+    in_file: Exclusions = field(default_factory=Exclusions)  # of the exclusion file
+    now_at: float  # Unix seconds
+    year: int
 
 
 def exclusion_of(frontier: Frontier, url: Url, terms: Terms) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import pyarrow.parquet as pq
 
 from gossamer.inspect import lines
-from gossamer.inspect.database import Database, open_tables
+from gossamer.inspect.database import QueryDatabase, open_tables
 from gossamer.store.parts import groups
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _NUMBERS: Final = ("INT", "DECIMAL", "DOUBLE", "FLOAT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class QueryResult:
     """The first rows of an answer, as text."""
 
     columns: tuple[str, ...]
@@ -31,7 +31,7 @@ class Answer:
     more_rows: int  # that are not here
 
 
-def look(folders: Sequence[Path], sql: str, *, limit: int) -> Answer:
+def look(folders: Sequence[Path], sql: str, *, limit: int) -> QueryResult:
     """Return the first `limit` rows of an answer, or with 0 all of them, and how many more there are."""
     with open_tables(folders, sql) as database:
         query = database.check(sql)
@@ -44,7 +44,7 @@ def look(folders: Sequence[Path], sql: str, *, limit: int) -> Answer:
             for row in zip(*(column.to_pylist() for column in table.columns), strict=True)
         ]
         more_rows = database.count(query) - limit if limit and len(rows) == limit else 0
-    return Answer(
+    return QueryResult(
         columns=tuple(name for name, _ in columns),
         numeric=tuple(kind.endswith(_NUMBERS) or kind.startswith(_NUMBERS) for _, kind in columns),
         rows=rows,
@@ -73,7 +73,7 @@ def write(folders: Sequence[Path], sql: str, file: BinaryIO, form: str, *, limit
 
 
 def _write_lines(
-    database: Database,
+    database: QueryDatabase,
     query: str,
     file: BinaryIO,
     *,
@@ -94,7 +94,7 @@ def _write_lines(
     return rows
 
 
-def _write_parquet(database: Database, query: str, file: BinaryIO) -> int:
+def _write_parquet(database: QueryDatabase, query: str, file: BinaryIO) -> int:
     rows = 0
     with database.read(query) as reader, pq.ParquetWriter(file, reader.schema, compression="zstd") as writer:
         first = next(reader, None)

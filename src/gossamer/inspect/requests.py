@@ -12,20 +12,20 @@ import pyarrow.compute as pc
 from gossamer.inspect.folder_errors import unreadable
 from gossamer.records import RequestRow
 from gossamer.store import names
-from gossamer.store.reading import sources
+from gossamer.store.reading import row_files
 from gossamer.store.schemas import REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.store.reading import Folders, Source
+    from gossamer.store.reading import Folders, RowFile
 
 _FIRST_ERROR = 400  # of HTTP's statuses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestFilter:
     """Which requests to show."""
 
     errors: bool = False  # only what failed: no answer, or one that says no
@@ -47,7 +47,7 @@ class Wanted:
 class RequestLog:
     """A crawl's log. `last` reads its end; after that, `new` reads what has come since."""
 
-    def __init__(self, folders: Folders, wanted: Wanted) -> None:
+    def __init__(self, folders: Folders, wanted: RequestFilter) -> None:
         self._folders = folders
         self._wanted = wanted
         self._rows_read: dict[tuple[Path, str], int] = {}  # by folder and stem
@@ -60,7 +60,7 @@ class RequestLog:
         given enough.
         """
         found: list[RequestRow] = []
-        files = sorted(sources(self._folders, REQUESTS), key=_by_worker)
+        files = sorted(row_files(self._folders, REQUESTS), key=_by_worker)
         for _, of_worker in groupby(files, key=lambda source: _by_worker(source)[0]):
             rows: list[RequestRow] = []
             for source in reversed(list(of_worker)):
@@ -74,12 +74,12 @@ class RequestLog:
     def new(self) -> list[RequestRow]:
         """Return the wanted requests that were written down since this was last asked."""
         found: list[RequestRow] = []
-        for source in sources(self._folders, REQUESTS):
+        for source in row_files(self._folders, REQUESTS):
             if self._shapes.get(_key(source)) != _shape(source):
                 found += self._read(source)
         return sorted(found, key=_ended_at)
 
-    def _read(self, source: Source) -> list[RequestRow]:
+    def _read(self, source: RowFile) -> list[RequestRow]:
         """Return a file's rows beyond those that were read before: a journal has grown, or become a part."""
         rows: list[RequestRow] = []
         key = _key(source)
@@ -99,7 +99,7 @@ def requests_of(folders: Folders, url_hash: bytes) -> list[RequestRow]:
     """Return all requests for one URL, oldest first."""
     wanted = pa.scalar(url_hash, pa.binary(16))
     found: list[RequestRow] = []
-    for source in sources(folders, REQUESTS):
+    for source in row_files(folders, REQUESTS):
         for batch in _batches(source):
             found += request_rows(batch.filter(pc.equal(batch["url_hash"], wanted)))
     return sorted(found, key=_ended_at)
@@ -116,24 +116,24 @@ def request_rows(batch: pa.RecordBatch) -> list[RequestRow]:
     return list(map(RequestRow._make, zip(*columns, strict=True)))
 
 
-def _batches(source: Source) -> Iterator[pa.RecordBatch]:
+def _batches(source: RowFile) -> Iterator[pa.RecordBatch]:
     try:
         yield from source.batches()
     except (OSError, pa.ArrowException) as error:
         raise unreadable(source.path, error) from None
 
 
-def _key(source: Source) -> tuple[Path, str]:
+def _key(source: RowFile) -> tuple[Path, str]:
     """Return what a journal has in common with the part that it becomes."""
     return source.path.parents[1], names.stem_of(source.path)
 
 
-def _by_worker(source: Source) -> tuple[tuple[Path, str], str]:
+def _by_worker(source: RowFile) -> tuple[tuple[Path, str], str]:
     folder, stem = _key(source)
     return (folder, names.worker_of(source.path) or ""), stem
 
 
-def _shape(source: Source) -> tuple[str, int]:
+def _shape(source: RowFile) -> tuple[str, int]:
     """Return what changes when a file has grown or become a part."""
     try:
         return source.path.suffix, source.path.stat().st_size
@@ -145,7 +145,7 @@ def _tail(rows: list[RequestRow], lines: int) -> list[RequestRow]:
     return rows[max(0, len(rows) - lines) :]
 
 
-def _is_part(source: Source) -> bool:
+def _is_part(source: RowFile) -> bool:
     return source.path.suffix == names.PART_SUFFIX
 
 

@@ -17,14 +17,14 @@ from gossamer.errors import GossamerError
 from gossamer.inspect.folder_errors import no_crawl, unreadable
 from gossamer.store import names
 from gossamer.store.parts import groups
-from gossamer.store.reading import sources
+from gossamer.store.reading import row_files
 from gossamer.store.schemas import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from gossamer.store.reading import Source
+    from gossamer.store.reading import RowFile
     from gossamer.store.schemas import Table
 
 
@@ -50,7 +50,7 @@ def check_folders(folders: Sequence[Path]) -> None:
 
 def check_contents(folders: Sequence[Path]) -> None:
     """Refuse crawls that have stored nothing at all: what they have not is no answer."""
-    if not any(sources(list(folders), table) for table in TABLES.values()):
+    if not any(row_files(list(folders), table) for table in TABLES.values()):
         raise GossamerError("Nothing is stored yet: ask again when the crawl has fetched its first pages.")
 
 
@@ -62,7 +62,7 @@ def take(
     `only` names the files, by folder and stem, and how many rows of each count.
     """
     found = []
-    for source in sources(list(folders), table):
+    for source in row_files(list(folders), table):
         key = source.path.parents[1], names.stem_of(source.path)
         if only is None or key in only:
             part = _freeze(source, table, scratch, *key, None if only is None else only[key])
@@ -70,7 +70,7 @@ def take(
     return found
 
 
-def _freeze(source: Source, table: Table, scratch: Path, folder: Path, stem: str, rows: int | None) -> Part:
+def _freeze(source: RowFile, table: Table, scratch: Path, folder: Path, stem: str, rows: int | None) -> Part:
     path = source.path
     try:
         if path.suffix == names.PART_SUFFIX:
@@ -97,7 +97,7 @@ def _new_path(scratch: Path, table: Table, stem: str) -> Path:
     raise AssertionError("so many folders are never read at once")
 
 
-def _first_rows(source: Source, rows: int | None) -> Iterator[pa.RecordBatch]:
+def _first_rows(source: RowFile, rows: int | None) -> Iterator[pa.RecordBatch]:
     left = rows
     for batch in source.batches():
         if left is None:

@@ -16,7 +16,7 @@ from gossamer.parse.charset import decode
 from gossamer.parse.head import read_head
 from gossamer.parse.page import read_page
 from gossamer.records import Fetched, ParseFailed
-from gossamer.store.reading import find_pages, find_response, sources
+from gossamer.store.reading import find_pages, find_response, row_files
 from gossamer.store.schemas import LINKS
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _stored_links(folders: Folders, page: PageRow) -> list[str]:
     found: dict[str, None] = {}
     page_hash = pa.scalar(page.url_hash, pa.binary(16))
     fetched_at = pa.scalar(round(page.fetched_at * 1e6), pa.timestamp("us", tz="UTC"))
-    for source in sources(folders, LINKS):
+    for source in row_files(folders, LINKS):
         for batch in source.batches(["from_hash", "fetched_at", "to_url"]):
             of_page = pc.and_(pc.equal(batch["from_hash"], page_hash), pc.equal(batch["fetched_at"], fetched_at))
             found |= dict.fromkeys(batch.filter(of_page)["to_url"].to_pylist())

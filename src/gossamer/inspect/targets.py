@@ -27,7 +27,7 @@ _NAMES = ", ".join(column.name for column in PAGES.columns)
 _PIECE_BYTES = 1 << 25  # of a piece, which becomes one row group
 
 
-class Target(Protocol):
+class ExportTarget(Protocol):
     """What takes pages in."""
 
     batch_rows: int  # to be given at a time

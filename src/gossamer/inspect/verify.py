@@ -21,7 +21,7 @@ from gossamer.inspect.conduct import judge_conduct
 from gossamer.records import RequestKind
 from gossamer.store.checking import Flaw, check
 from gossamer.store.names import name_of, worker_of
-from gossamer.store.reading import listed, sources
+from gossamer.store.reading import listed, row_files
 from gossamer.store.schemas import PAGES, REQUESTS
 from gossamer.wording import count
 
@@ -126,7 +126,7 @@ def _absent_workers(frontier: Frontier, folders: Folders) -> list[str]:
     if frontier.lease_s is None:
         return []
     asked = [worker for worker in frontier.workers() if worker.figures.get("requests")]
-    files = {worker_of(source.path) for source in sources(folders, REQUESTS)}
+    files = {worker_of(source.path) for source in row_files(folders, REQUESTS)}
     # One that was declared dead and came back has several numbers, and files under the first.
     here = {worker.label for worker in frontier.workers() if name_of(worker.worker) in files}
     return sorted({worker.label for worker in asked} - here)
@@ -232,7 +232,7 @@ def _is_accounted_for(frontier: Frontier, site: str, url_hash: bytes) -> bool:
 
 def _readable(folders: Folders, table: Table, columns: list[str]) -> Iterator[pa.RecordBatch]:
     """Yield what can be read; that something cannot is told by the check of files."""
-    for source in sources(folders, table):
+    for source in row_files(folders, table):
         try:
             yield from source.batches(columns)
         except (OSError, pa.ArrowException):

@@ -42,7 +42,7 @@ _PR_SET_PDEATHSIG: Final = 1
 _STATM: Final = Path("/proc/self/statm")
 
 
-class Reader:
+class FrameReader:
     """Turns frames that hold pages into frames that hold replies."""
 
     def __init__(
@@ -132,7 +132,7 @@ def main() -> None:
         gc.collect()
         gc.freeze()
         gc.disable()
-        reader = Reader(
+        reader = FrameReader(
             deadline_s=deadline_s,
             memory_bytes=memory_bytes,
             max_bytes=max_bytes,

@@ -23,14 +23,14 @@ _MAX_FRAME_BYTES: Final = 1 << 30  # nothing sound is so long
 _MALLOC: Final = {"MALLOC_MMAP_THRESHOLD_": str(8 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
 
 
-class Child:
+class PageChild:
     """A process and the socket to it. Used once: its successor is a new object, so that no late event concerns it."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        on_frame: Callable[[Child, Values], None],
-        on_end: Callable[[Child, int], None],
+        on_frame: Callable[[PageChild, Values], None],
+        on_end: Callable[[PageChild, int], None],
     ) -> None:
         """Start a process; raises OSError if that cannot be done. Its end is reported with its exit status."""
         self.ready = False  # it has said hello

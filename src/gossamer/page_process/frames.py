@@ -28,7 +28,7 @@ from gossamer.urls import Url
 
 if TYPE_CHECKING:
     from gossamer.parse.page import Content
-    from gossamer.parse.sitemaps import Sitemap
+    from gossamer.parse.sitemaps import SitemapContent
     from gossamer.store.warc import EncodedExchange
 
 LENGTH_BYTES: Final = 4
@@ -108,7 +108,7 @@ def page_reply(content: Content, exchange: EncodedExchange | None) -> Values:
     return (*found, *_records(exchange))
 
 
-def sitemap_reply(sitemap: Sitemap, exchange: EncodedExchange | None) -> Values:
+def sitemap_reply(sitemap: SitemapContent, exchange: EncodedExchange | None) -> Values:
     """Return the reply for a sitemap that was read."""
     urls, ranks = [entry.url for entry in sitemap.entries], [entry.rank for entry in sitemap.entries]
     found = (SITEMAP, sitemap.format.value, urls, ranks, sitemap.sitemaps, len(sitemap.refused), sitemap.cut)

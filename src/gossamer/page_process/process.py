@@ -7,7 +7,7 @@ import signal
 from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
-from gossamer.page_process.child import Child
+from gossamer.page_process.child import PageChild
 from gossamer.page_process.frames import Values, pack, pack_page, result_of, sitemap_of
 from gossamer.page_process.settings import SITEMAP_PAGES
 from gossamer.records import ParsedPage, ParsedSitemap, ParseFailed, Reason, RequestKind
@@ -74,7 +74,7 @@ class PageProcess(PageReader):
         self._stuck_s = stuck_s
         self._waiting: deque[_Job] = deque()
         self._in_pipe: deque[_Job] = deque()
-        self._child: Child | None = None
+        self._child: PageChild | None = None
         self._failed_starts = 0
         self._closed = False
         self._heard_s = 0.0  # loop time at which the process last gave a sign of life, or was first given a page
@@ -147,7 +147,7 @@ class PageProcess(PageReader):
         limits = settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes
         try:
             terms = pack((*limits, self._agent, settings.text, settings.markdown, settings.links))
-            self._child = Child(self._loop, self._hear, self._mourn)
+            self._child = PageChild(self._loop, self._hear, self._mourn)
         except (OSError, MemoryError) as error:
             self._give_up(f"the page process cannot be started: {str(error) or 'no memory'}")
             return
@@ -170,7 +170,7 @@ class PageProcess(PageReader):
             self._in_pipe.append(job)
             child.send(frame)
 
-    def _hear(self, child: Child, values: Values) -> None:
+    def _hear(self, child: PageChild, values: Values) -> None:
         self._heard_s = self._loop.time()
         if not values:
             child.ready = True
@@ -184,7 +184,7 @@ class PageProcess(PageReader):
                 job.fail(bug)
         self._fill_pipe()
 
-    def _mourn(self, child: Child, status: int) -> None:
+    def _mourn(self, child: PageChild, status: int) -> None:
         """Blame whom there is to blame, and start again."""
         self._child = None
         if not child.ready:

@@ -15,7 +15,7 @@ _TYPE_END: Final = re.compile(r"[;,\s]")  # a comma: two header lines that someb
 _CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 
 
-class Head(NamedTuple):
+class ResponseHead(NamedTuple):
     """The header lines that matter for reading a body."""
 
     media_type: str  # lower case, without parameters; empty if there is none
@@ -27,7 +27,7 @@ class Head(NamedTuple):
     signals: tuple[tuple[str, str], ...]  # other lines that say what may be done with the page
 
 
-def read_head(head: bytes) -> Head:
+def read_head(head: bytes) -> ResponseHead:
     """Read a status line with headers, as it came."""
     if b"\n " in head or b"\n\t" in head:
         head = _FOLD.sub(b" ", head)  # long out of use, but then a line belongs to the one before
@@ -48,7 +48,7 @@ def read_head(head: bytes) -> Head:
                 robots.append(value)
             case _:
                 signals.append((name.decode(), value))
-    return Head(
+    return ResponseHead(
         _TYPE_END.split(content_type, 1)[0].lower(),
         label_in(content_type),
         ",".join(encodings),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from turbohtml import Document, Element
 
     from gossamer.inflate import Inflated
-    from gossamer.parse.head import Head
+    from gossamer.parse.head import ResponseHead
     from gossamer.records import Anchor, Fetched
     from gossamer.urls import Url
 
@@ -76,7 +76,7 @@ def _is_markup(media_type: str) -> bool:
 
 
 def _read_document(
-    inflated: Inflated, head: Head, url: str, agent: str, find_text: FindText, *, anchors: bool
+    inflated: Inflated, head: ResponseHead, url: str, agent: str, find_text: FindText, *, anchors: bool
 ) -> Content:
     source, charset = decode(inflated.body, head.charset)
     # Declarative shadow roots stay templates, so that links in them are found; other templates are not shown.
@@ -110,7 +110,7 @@ def _read_document(
     )
 
 
-def _read_plain(inflated: Inflated, head: Head, agent: str) -> Content:
+def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> Content:
     """Read what is no document: text as it is, and of anything else only the bytes."""
     charset = text = ""
     if head.media_type.startswith("text/") or head.media_type in _TEXT:
@@ -145,7 +145,7 @@ def _title_of(document: Document) -> str:
     return ""
 
 
-def _language_of(document: Document, metas: list[Element], head: Head) -> str:
+def _language_of(document: Document, metas: list[Element], head: ResponseHead) -> str:
     root = document.root
     if root is not None and (language := _primary(root.attr("lang") or root.attr("xml:lang") or "")):
         return language

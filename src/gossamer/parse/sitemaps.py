@@ -58,7 +58,7 @@ class Entry(NamedTuple):
     changed_at: float | None  # Unix seconds
 
 
-class Sitemap(NamedTuple):
+class SitemapContent(NamedTuple):
     """What a sitemap lists."""
 
     format: Format
@@ -69,7 +69,7 @@ class Sitemap(NamedTuple):
     noindex: bool = False  # its server does not want it kept, as many say of sitemaps: what it lists is another matter
 
 
-def read_sitemap(fetched: Fetched, *, agent: str) -> Sitemap | ParseFailed:
+def read_sitemap(fetched: Fetched, *, agent: str) -> SitemapContent | ParseFailed:
     """Read a sitemap for the crawler named `agent`; one that is none is a ParseFailed with the reason BAD_SITEMAP."""
     head = read_head(fetched.head)
     wishes = find_wishes(head, (), agent.lower())
@@ -159,14 +159,14 @@ class _Listing:
             raise _EnoughError
         self._seen += 1
 
-    def sitemap(self, now_at: float) -> Sitemap:
+    def sitemap(self, now_at: float) -> SitemapContent:
         """Return all of it: by rank, and within one rank the most important and the newest first."""
         entries = [
             Entry(url, rank_of(priority, changed_at, now_at), priority, changed_at)
             for url, (priority, changed_at) in self._pages.items()
         ]
         entries.sort(key=_order)
-        return Sitemap(self.format, entries, [*self._sitemaps], self._refused, self.cut)
+        return SitemapContent(self.format, entries, [*self._sitemaps], self._refused, self.cut)
 
 
 def _order(entry: Entry) -> tuple[int, float, float]:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from turbohtml import Element
 
-    from gossamer.parse.head import Head
+    from gossamer.parse.head import ResponseHead
 
 MAX_SIGNALS: Final = 50
 MAX_SIGNAL_CHARS: Final = 500
@@ -35,7 +35,7 @@ class Wishes(NamedTuple):
     signals: str  # everything as it was found, `name=value` joined by newlines
 
 
-def find_wishes(head: Head, metas: Iterable[Element], agent: str) -> Wishes:
+def find_wishes(head: ResponseHead, metas: Iterable[Element], agent: str) -> Wishes:
     """Collect what concerns everybody or `agent` (in lower case); of wishes that differ the strictest holds."""
     words: set[str] = set()
     signals: list[tuple[str, str]] = [*head.signals]  # those of robots are judged by their words alone

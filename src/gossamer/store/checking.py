@@ -15,7 +15,7 @@ from xxhash import xxh3_64_intdigest, xxh3_128_digest
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
 from gossamer.store.files import entries
-from gossamer.store.reading import find_record, sources
+from gossamer.store.reading import find_record, row_files
 from gossamer.store.scanning import Damage, Record, scan
 from gossamer.store.schemas import LINKS, PAGES, REQUESTS
 from gossamer.wording import count
@@ -183,7 +183,7 @@ def _check_index(segment: Path, records: _Records, checked: Checked) -> None:
 
 
 def _batches(folder: Path, table: Table, checked: Checked) -> Iterator[pa.RecordBatch]:
-    for source in sources(folder, table):
+    for source in row_files(folder, table):
         try:
             yield from source.batches()
         except (OSError, pa.ArrowException) as error:

@@ -26,7 +26,7 @@ class Original(NamedTuple):
     payload_digest: str  # empty if it was not archived
 
 
-class Contents:
+class DuplicateIndex:
     """The contents that were met last, within so many bytes of memory, all taken from the start.
 
     Records stand one behind the other in a ring, the newest over the oldest. Where one begins, counted in all bytes

@@ -36,7 +36,7 @@ Folders = Path | Sequence[Path]
 _BATCH_ROWS = 2_000  # of a part at a time: large pages' text fits into memory
 
 
-class Source:
+class RowFile:
     """One file of rows: a part, or a journal that was opened while it existed."""
 
     def __init__(self, path: Path, table: Table, journal: pa.NativeFile | None = None) -> None:
@@ -66,46 +66,46 @@ def listed(folders: Folders) -> Sequence[Path]:
     return [folders] if isinstance(folders, Path) else folders
 
 
-def sources(folders: Folders, table: Table) -> list[Source]:
+def row_files(folders: Folders, table: Table) -> list[RowFile]:
     """Return the files that hold a table's rows now, oldest first."""
     found = []
     for folder in listed(folders):
         journals = {}
         for path in entries(folder / names.JOURNAL, f"{table.name}-*{names.JOURNAL_SUFFIX}"):
             try:
-                journals[names.stem_of(path)] = Source(path, table, pa.OSFile(os.fspath(path)))
+                journals[names.stem_of(path)] = RowFile(path, table, pa.OSFile(os.fspath(path)))
             except FileNotFoundError:  # it has become a part, which is listed below
                 continue
         parts = entries(folder / table.name, f"part-*{names.PART_SUFFIX}")
         # In this order: the part stands for its journal.
-        found += list((journals | {names.stem_of(path): Source(path, table) for path in parts}).values())
+        found += list((journals | {names.stem_of(path): RowFile(path, table) for path in parts}).values())
     return sorted(found, key=lambda source: (names.stem_of(source.path), source.path))
 
 
 def pages(folders: Folders) -> Iterator[PageRow]:
     """Yield every row of `pages`: a page that was fetched more than once comes more than once."""
-    for source in sources(folders, PAGES):
+    for source in row_files(folders, PAGES):
         for batch in source.batches():
             yield from page_rows(batch)
 
 
 def requests(folders: Folders) -> Iterator[RequestRow]:
     """Yield every row of `requests`."""
-    for source in sources(folders, REQUESTS):
+    for source in row_files(folders, REQUESTS):
         for batch in source.batches():
             yield from map(RequestRow._make, zip(*_columns(batch), strict=True))
 
 
 def links(folders: Folders) -> Iterator[LinkRow]:
     """Yield every row of `links`."""
-    for source in sources(folders, LINKS):
+    for source in row_files(folders, LINKS):
         for batch in source.batches():
             yield from map(LinkRow._make, zip(*_columns(batch), strict=True))
 
 
 def last_pages(folders: Folders) -> Iterator[PageRow]:
     """Yield the last row of each URL: `pages` as people know it."""
-    files = sources(folders, PAGES)
+    files = row_files(folders, PAGES)
     for source, numbers in zip(files, _last_rows(files), strict=True):
         yield from _pick(source, numbers)
 
@@ -114,7 +114,7 @@ def find_pages(folders: Folders, url_hash: bytes) -> list[PageRow]:
     """Return all rows of one URL, oldest first."""
     found: list[PageRow] = []
     wanted = pa.scalar(url_hash, pa.binary(16))
-    for source in sources(folders, PAGES):
+    for source in row_files(folders, PAGES):
         numbers: list[int] = []
         start = 0
         for batch in source.batches(["url_hash"]):
@@ -165,7 +165,7 @@ def find_record(folders: Folders, warc_file: str, offset: int) -> Record:
     raise FileNotFoundError(f"{warc_file} is not there")
 
 
-def _last_rows(files: Sequence[Source]) -> list[list[int]]:
+def _last_rows(files: Sequence[RowFile]) -> list[list[int]]:
     """Return for each file the numbers of the rows that are the last of their URL."""
     keys = []
     for place, source in enumerate(files):
@@ -194,7 +194,7 @@ def _last_rows(files: Sequence[Source]) -> list[list[int]]:
     return [sorted(numbers) for numbers in last]
 
 
-def _pick(source: Source, numbers: Sequence[int]) -> Iterator[PageRow]:
+def _pick(source: RowFile, numbers: Sequence[int]) -> Iterator[PageRow]:
     """Yield the rows of a file that have these numbers, which rise."""
     start = done = 0
     for batch in source.batches() if numbers else ():

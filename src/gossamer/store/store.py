@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from gossamer.store import names
-from gossamer.store.duplicates import Contents
+from gossamer.store.duplicates import DuplicateIndex
 from gossamer.store.files import sync_folder
 from gossamer.store.finishing import Finisher
 from gossamer.store.journals import Journal
@@ -131,7 +131,7 @@ class Store(PageStore):
         self._requests: Journal[RequestRow] = Journal(REQUESTS, partial(path, REQUESTS), clock)
         self._links: Journal[LinkRow] = Journal(LINKS, partial(path, LINKS), clock)
         self._journals = (self._pages, self._requests, self._links)
-        self._contents = Contents(settings.duplicates_memory_bytes)
+        self._duplicates = DuplicateIndex(settings.duplicates_memory_bytes)
         self._finisher = Finisher()
         self._syncing = threading.Lock()
         self._kept_bytes = 0  # written by the keeping thread only ...
@@ -151,7 +151,7 @@ class Store(PageStore):
         if the crawl keeps none, the row goes as it is. With its `answer`, a page that has the content of another is
         marked as its duplicate; if that one's payload is archived too, only a reference to it is.
         """
-        original = self._contents.find(row) if answer is not None else None
+        original = self._duplicates.find(row) if answer is not None else None
         is_revisit = False
         if answer is not None and original is not None:
             row = row._replace(duplicate_of=original.url)
@@ -162,7 +162,7 @@ class Store(PageStore):
         if archive:
             row = self._keep_records(row, archive, response_offset, is_revisit=is_revisit)
         if answer is not None and original is None:
-            self._contents.note(row)
+            self._duplicates.note(row)
         self._pages.keep(row)  # after its record: see `sync`
         self._kept_bytes += len(row.text)
         return row

@@ -13,7 +13,7 @@ from gossamer.wording import count, delay, moment, plain, size, span
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gossamer.inspect.report.figures import Figures
+    from gossamer.inspect.report.figures import ReportFigures
     from gossamer.records import Stats
 
 SITE_LETTERS: Final = 24
@@ -28,7 +28,7 @@ _LANGUAGES: Final = {
 }  # fmt: skip
 
 
-def cards(figures: Figures, stats: Stats, *, delay_s: float) -> Iterator[str]:
+def cards(figures: ReportFigures, stats: Stats, *, delay_s: float) -> Iterator[str]:
     """Yield every card that has something to tell."""
     if figures.stretches:
         yield _throughput(figures)
@@ -49,7 +49,7 @@ def cards(figures: Figures, stats: Stats, *, delay_s: float) -> Iterator[str]:
 # ---------------------------------------------------------------------- over time
 
 
-def _throughput(figures: Figures) -> str:
+def _throughput(figures: ReportFigures) -> str:
     stretch_s, stretches = figures.stretch_s, figures.stretches
     whens = [moment(stretch.began_at) for stretch in stretches]
     series = (
@@ -98,7 +98,7 @@ def _outcomes(stats: Stats) -> str:
     )  # fmt: skip
 
 
-def _statuses(figures: Figures) -> str:
+def _statuses(figures: ReportFigures) -> str:
     answered = sum(requests for _, requests in figures.statuses)
     good = sum(requests for status, requests in figures.statuses if status // 100 == 2)
     listed, rest = figures.statuses[:14], sum(requests for _, requests in figures.statuses[14:])
@@ -111,7 +111,7 @@ def _statuses(figures: Figures) -> str:
     )  # fmt: skip
 
 
-def _languages(figures: Figures) -> str:
+def _languages(figures: ReportFigures) -> str:
     listed = sum(pages for _, pages in figures.languages)
     parts = [(_language(code), pages, "" if code else "quiet") for code, pages in figures.languages]
     parts += [("others", figures.pages - listed, "quiet")] if listed < figures.pages else []
@@ -143,7 +143,7 @@ def _shares(title: str, said: str, what: str, unit: str, parts: Sequence[tuple[s
 # ---------------------------------------------------------------------- pages
 
 
-def _sizes(figures: Figures) -> str:
+def _sizes(figures: ReportFigures) -> str:
     counts = dict(figures.sizes)
     half, most, largest = figures.size_quantiles
     bars = [
@@ -171,7 +171,7 @@ def _power(exponent: int) -> str:
     raise AssertionError("units end with the last")
 
 
-def _depths(figures: Figures) -> str:
+def _depths(figures: ReportFigures) -> str:
     counts = dict(figures.depths)
     bars = [
         Bar(
@@ -193,7 +193,7 @@ def _depths(figures: Figures) -> str:
 # ---------------------------------------------------------------------- sites
 
 
-def _top_sites(figures: Figures) -> str:
+def _top_sites(figures: ReportFigures) -> str:
     bars = [
         Bar(name=plain(site.site), value=site.pages, told=f"{site.pages:,}",
             hint=f"{plain(site.site)}: {count(site.pages, 'page')}, {size(site.bytes)}")
@@ -264,7 +264,7 @@ def _seconds(value: float) -> str:
 # ---------------------------------------------------------------------- what went wrong
 
 
-def _errors(figures: Figures) -> str:
+def _errors(figures: ReportFigures) -> str:
     if not figures.errors:
         return card("Errors", "No request failed.", "", (), [], kind="whole")
     failed = sum(error.requests for error in figures.errors)

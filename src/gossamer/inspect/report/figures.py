@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.inspect.database import open_tables
-from gossamer.store.reading import sources
+from gossamer.store.reading import row_files
 from gossamer.store.schemas import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gossamer.inspect.database import Database
+    from gossamer.inspect.database import QueryDatabase
 
 MAX_STRETCHES: Final = 120  # of time
 MAX_DEPTH: Final = 15  # what is deeper is counted together
@@ -74,7 +74,7 @@ class Gaps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class ReportFigures:
     """Everything a report tells of what is stored."""
 
     requests: int = 0
@@ -97,17 +97,17 @@ class Figures:
     errors: tuple[ErrorFigures, ...] = ()
 
 
-def gather(folders: Sequence[Path], *, delay_s: float) -> Figures:
+def gather(folders: Sequence[Path], *, delay_s: float) -> ReportFigures:
     """Ask everything, as it is now; of a crawl that has stored nothing, nothing."""
-    if not any(sources(list(folders), table) for table in TABLES.values()):
-        return Figures()
+    if not any(row_files(list(folders), table) for table in TABLES.values()):
+        return ReportFigures()
     with open_tables(folders, "pages requests sites") as tables:
         totals = _one(tables, _TOTALS)
         if totals["requests"]:
             totals |= _time(tables, totals["began_us"], totals["ended_us"])
         began_us, ended_us = totals.pop("began_us"), totals.pop("ended_us")
         top_sites, gaps = _sites(tables, delay_s)
-        return Figures(
+        return ReportFigures(
             **totals,
             began_at=(began_us or 0) / 1e6,
             ended_at=(ended_us or 0) / 1e6,
@@ -189,7 +189,7 @@ group by what order by requests desc, what limit {TOP_ERRORS}
 """  # noqa: S608
 
 
-def _time(tables: Database, began_us: int, ended_us: int) -> dict[str, Any]:
+def _time(tables: QueryDatabase, began_us: int, ended_us: int) -> dict[str, Any]:
     """Return what came in each stretch of time, all of them: nothing, if nothing came."""
     stretch_s = stretch_for((ended_us - began_us) / 1e6)
     began_s = began_us // 1_000_000 // stretch_s * stretch_s  # so that stretches begin at full minutes, hours, days
@@ -217,12 +217,12 @@ def stretch_for(duration_s: float) -> int:
     return int(days) * _STRETCHES_S[-1]
 
 
-def _quantiles(tables: Database) -> tuple[float, float, float]:
+def _quantiles(tables: QueryDatabase) -> tuple[float, float, float]:
     row = _one(tables, _QUANTILES)
     return (row["half"] or 0.0, row["most"] or 0.0, row["largest"] or 0.0)
 
 
-def _sites(tables: Database, delay_s: float) -> tuple[tuple[SiteFigures, ...], Gaps | None]:
+def _sites(tables: QueryDatabase, delay_s: float) -> tuple[tuple[SiteFigures, ...], Gaps | None]:
     """Return the sites with the most pages, and the shortest gaps of all.
 
     One question, since it is costly: to answer it, every request is put in order.
@@ -245,16 +245,16 @@ def _sites(tables: Database, delay_s: float) -> tuple[tuple[SiteFigures, ...], G
     return top, gaps if any(gaps.sites) else None
 
 
-def _rows(tables: Database, sql: str) -> list[dict[str, Any]]:
+def _rows(tables: QueryDatabase, sql: str) -> list[dict[str, Any]]:
     with tables.read(sql) as reader:
         rows: list[dict[str, Any]] = reader.read_all().to_pylist()
     return rows
 
 
-def _one(tables: Database, sql: str) -> dict[str, Any]:
+def _one(tables: QueryDatabase, sql: str) -> dict[str, Any]:
     (row,) = _rows(tables, sql)
     return row
 
 
-def _pairs(tables: Database, sql: str) -> tuple[tuple[Any, int], ...]:
+def _pairs(tables: QueryDatabase, sql: str) -> tuple[tuple[Any, int], ...]:
     return tuple((first, second) for first, second in (row.values() for row in _rows(tables, sql)))

@@ -17,7 +17,7 @@ from gossamer.wording import duration, moment, plain, size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.inspect.report.figures import Figures
+    from gossamer.inspect.report.figures import ReportFigures
     from gossamer.records import Stats
 
 STYLE: Final = (files(__package__) / "style.css").read_text(encoding="utf-8")
@@ -38,7 +38,7 @@ class About:
     is_running: bool = False
 
 
-def render(about: About, figures: Figures) -> str:
+def render(about: About, figures: ReportFigures) -> str:
     """Return the whole report."""
     title = f"Crawl report: {plain(about.folder)}"
     return f"""<!DOCTYPE html>
@@ -67,14 +67,14 @@ UTC. Sizes: 1 kB = 1,000 bytes. Point at a bar to read its figures.</footer>
 """
 
 
-def _when(about: About, figures: Figures) -> str:
+def _when(about: About, figures: ReportFigures) -> str:
     running = "; it is still running" if about.is_running else ""
     if not figures.requests:
         return f"Nothing has been asked for yet{running}."
     return f"From {moment(figures.began_at)} to {moment(figures.ended_at)}{running}."
 
 
-def _tiles(about: About, figures: Figures) -> str:
+def _tiles(about: About, figures: ReportFigures) -> str:
     took_s = figures.ended_at - figures.began_at
     rate = f"{figures.pages / took_s:,.1f}" if took_s else "0"
     tiles = [
@@ -98,7 +98,7 @@ def _pairs(pairs: Sequence[tuple[str, str]]) -> str:
     return "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(plain(value))}</dd></div>" for name, value in pairs)
 
 
-def _body(about: About, figures: Figures) -> str:
+def _body(about: About, figures: ReportFigures) -> str:
     if not figures.requests and not figures.pages:
         return (
             '<main><figure class="whole empty"><h2>Nothing to show yet</h2>'
