@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> None:
           "machine idle")  # fmt: skip
 
 
-def _shortest_gap_s(pages: list[simweb.Request]) -> float:
+def _shortest_gap_s(pages: list[simweb.LoggedRequest]) -> float:
     """Return the shortest time from the end of a page to the beginning of the next one of the same site."""
     ended: dict[str, float] = {}
     shortest_s = float("inf")

@@ -37,7 +37,7 @@ from gossamer.parse.page import read_page
 from gossamer.parse.wishes import find_wishes
 from gossamer.records import Fetched, ParsedPage
 from gossamer.store.warc import encode_exchange
-from gossamer_simweb.plan import Web
+from gossamer_simweb.plan import WebPlan
 from gossamer_simweb.render import render
 from gossamer_simweb.spec import plain_web
 
@@ -51,7 +51,7 @@ STEPS = ("inflate", "decode", "parse", "find links", "normalise links", "text", 
 
 def make_pages(profile: Literal["small", "large"], count: int) -> list[Fetched]:
     """Return answers as a server would send them."""
-    web = Web(plain_web(profile=profile, sites=count // 20 + 1, pages=20))
+    web = WebPlan(plain_web(profile=profile, sites=count // 20 + 1, pages=20))
     planned = [page for site in range(web.spec.sites) for page in web.site(site).numbered]
     answers = []
     for page in planned[:count]:

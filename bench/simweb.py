@@ -16,10 +16,10 @@ import time
 from typing import TYPE_CHECKING, cast
 
 from gossamer_simweb import WebSpec, serve
-from gossamer_simweb.hosts import split
+from gossamer_simweb.hosts import split_url
 
 if TYPE_CHECKING:
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 _CLIENTS = 32
 
@@ -80,12 +80,12 @@ def _client(requests: list[tuple[str, bytes]], port: int, keep_alive: bool) -> N
     uvloop.run(_ask_all(requests, port, keep_alive))
 
 
-def _requests(server: Server, keep_alive: bool) -> list[tuple[str, bytes]]:
+def _requests(server: WebServer, keep_alive: bool) -> list[tuple[str, bytes]]:
     web = server.web
     found = []
     for number in range(web.spec.sites):
         for url in web.site(number).by_url:
-            _, name, target = split(url)
+            _, name, target = split_url(url)
             head = f"GET {target} HTTP/1.1\r\nHost: {name}:{server.port}\r\nUser-Agent: bench\r\n"
             head += "Accept: */*\r\nAccept-Encoding: gzip, br, zstd\r\n"
             head += "\r\n" if keep_alive else "Connection: close\r\n\r\n"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from chaos.campaign import Run
-    from gossamer_simweb import Request, Verdict
+    from gossamer_simweb import LoggedRequest, Verdict
     from tests.end_to_end.crawls import Crawl
 
 STAMPED_LATE_S = 0.5  # a busy server notes arrivals late; nobody takes over within so short a time, or while we look
@@ -40,7 +40,7 @@ class Loss:
     hosts: frozenset[str]  # whose robots.txt was known
     late_s: float = STAMPED_LATE_S
 
-    def may_have_lost(self, request: Request) -> bool:
+    def may_have_lost(self, request: LoggedRequest) -> bool:
         """Tell whether a request had been made by then, and not been reported."""
         if request.arrived > self.looked + self.late_s:
             return False

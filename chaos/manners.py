@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Final
 import gossamer_simweb as simweb
 from chaos.campaign import Campaign, Run, Size
 from chaos.judging import verify
-from gossamer_simweb import Planted, WebSpec, plain_web
+from gossamer_simweb import PlantedPage, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from gossamer_simweb import Request, Verdict
+    from gossamer_simweb import LoggedRequest, Verdict
 
 DELAY_S: Final = 2.0
 WORKERS: Final = 4
@@ -62,16 +62,16 @@ def polite_web(*, sites: int, pages: int, seed: int, turning_away: int) -> WebSp
     )  # fmt: skip
 
 
-def _turning_away(host: str) -> tuple[Planted, ...]:
+def _turning_away(host: str) -> tuple[PlantedPage, ...]:
     """A host whose second page is never to be had, and which asks for time each time."""
     links = ("/away", "/last")
     body = "".join(f"<a href={link}>{link}</a>" for link in links).encode()
     found = tuple(f"http://{host}:{{port}}{link}" for link in links)
     later = (("Content-Type", "text/plain"), ("Retry-After", "4"))
     return (
-        Planted(host=host, body=body, links=found),
-        Planted(host=host, path="/away", status=503, headers=later),
-        Planted(host=host, path="/last", body=b"<title>Last</title>"),
+        PlantedPage(host=host, body=body, links=found),
+        PlantedPage(host=host, path="/away", status=503, headers=later),
+        PlantedPage(host=host, path="/last", body=b"<title>Last</title>"),
     )
 
 
@@ -96,7 +96,7 @@ def run_manners(run: Run) -> None:
     run.facts.append(", ".join(f"{count} {what}" for what, count in asked.items()))
 
 
-_ASKING: Final[dict[str, Callable[[Request], bool]]] = {
+_ASKING: Final[dict[str, Callable[[LoggedRequest], bool]]] = {
     "Crawl-delay": lambda request: request.kind == "robots" and request.status == 200,
     "429": lambda request: request.status == 429,
     "503 with Retry-After": lambda request: request.status == 503,

@@ -196,7 +196,7 @@ def _open(run: Run, state: Path, name: str) -> int:
         return 0
 
 
-def _resume(run: Run, server: simweb.Server, state: Path) -> None:
+def _resume(run: Run, server: simweb.WebServer, state: Path) -> None:
     """Crawl a state to its end, and check that every page of a perfect crawl is settled."""
     crawl = Crawl(server, state, delay_s=0.05)
     with crawl.start(*FLAGS) as start:

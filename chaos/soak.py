@@ -131,7 +131,7 @@ def summarise(samples: list[Sample], progress: list[Progress], warm_s: float) ->
     return good
 
 
-def fill_frontier(data: Path, web: simweb.Web, urls: int) -> None:
+def fill_frontier(data: Path, web: simweb.WebPlan, urls: int) -> None:
     """Queue so many pages of a web, the same number of each site."""
     data.mkdir()
     sites = web.spec.sites

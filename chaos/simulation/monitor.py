@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gossamer.records import Batch, Claim
-    from gossamer_simweb import Request
+    from gossamer_simweb import LoggedRequest
 
 UNNOTICED: Final = 2  # failures that may count before three sites together look like an outage
 MAX_CONNECTING_S: Final = 0.8  # what was under way when something was heard is there after so long
@@ -34,7 +34,7 @@ class Ticket:
     process: str
     site: str
     url: str
-    request: Request
+    request: LoggedRequest
     is_page: bool
     is_outside: bool  # of the site's turns: another one's robots.txt redirects there
 
@@ -56,7 +56,7 @@ class Monitor:
     is_outage: bool = False  # nobody can be reached
     now_s: float = 0.0
     lines: list[str] = field(default_factory=list)
-    log: list[Request] = field(default_factory=list)  # requests that have ended
+    log: list[LoggedRequest] = field(default_factory=list)  # requests that have ended
     fenced: int = 0  # reports of visits that were no longer the reporter's
     _hash: blake2b = field(default_factory=lambda: blake2b(digest_size=8))
     _owner: dict[str, tuple[int, int]] = field(default_factory=dict)  # site: worker and epoch

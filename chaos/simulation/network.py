@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from chaos.simulation.monitor import MAX_CONNECTING_S, Ticket
 from gossamer.records import Failed, Fetched, Reason, RequestKind
 from gossamer.urls import hash_url, host_of
-from gossamer_simweb import Request
-from gossamer_simweb.answers import Answer, Answers
-from gossamer_simweb.hosts import split
+from gossamer_simweb import LoggedRequest
+from gossamer_simweb.hosts import split_url
+from gossamer_simweb.responses import PlannedResponse, Responder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,11 +44,11 @@ class Network:
     dice: Random
     is_down: bool = False  # nobody reaches anybody
     _asked: Counter[str] | None = None
-    _answers: Answers | None = None
+    _answers: Responder | None = None
 
     def __post_init__(self) -> None:
         self._asked = Counter()
-        self._answers = Answers(self.web.web)
+        self._answers = Responder(self.web.web)
 
     def failure_of(self, url: str) -> Failure | None:
         """Return how a request fails, if it does."""
@@ -62,12 +62,12 @@ class Network:
         self._asked[url] += 1
         return planned[asked] if asked < len(planned) else None
 
-    def answer(self, url: str) -> Answer:
+    def answer(self, url: str) -> PlannedResponse:
         """Return what a server says that is well."""
         assert self._answers is not None
-        scheme, name, target = split(url)
+        scheme, name, target = split_url(url)
         answer = self._answers.answer(scheme, name, target)
-        return answer or Answer(404, b"", b"")
+        return answer or PlannedResponse(404, b"", b"")
 
     def connecting_s(self) -> float:
         """Return how long it takes until something can be sent."""
@@ -142,11 +142,11 @@ class _Exchange:
         self._process = process
         self._done = process.create_future()
         self.answer = _refusal(failure) if isinstance(failure, int) else network.answer(url)
-        scheme, name, target = split(url)
+        scheme, name, target = split_url(url)
         site = site_of(name)
         kind_name = "robots" if kind.is_robots else "page"
         now_s = network.scheduler.now_s
-        request = Request(now_s, now_s, kind_name, "GET", scheme, name, target, 0, 0, "", 0.0, True, "", url)
+        request = LoggedRequest(now_s, now_s, kind_name, "GET", scheme, name, target, 0, 0, "", 0.0, True, "", url)
         is_page = kind is RequestKind.PAGE
         is_outside = kind is RequestKind.ROBOTS_ELSEWHERE
         self._ticket = Ticket(
@@ -194,10 +194,10 @@ def _wake(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-def _refusal(status: int) -> Answer:
+def _refusal(status: int) -> PlannedResponse:
     head = b"Content-Type: text/plain\r\n"
     wait_s = 0.0
     if status in (429, 503):
         wait_s = float(RETRY_AFTER_S)
         head += b"Retry-After: %d\r\n" % RETRY_AFTER_S
-    return Answer(status, head, b"Not now.\n", wait_s=wait_s, retryable=True)
+    return PlannedResponse(status, head, b"Not now.\n", wait_s=wait_s, retryable=True)

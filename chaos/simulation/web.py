@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.records import Reason, Scope
 from gossamer.urls import host_of, identify
-from gossamer_simweb import Expected, Planted, PlantedRobots, Web, expected, plain_web
+from gossamer_simweb import ExpectedCrawl, PlantedPage, PlantedRobots, WebPlan, expected, plain_web
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,14 +40,14 @@ Outcome = Reason | bool  # why it was given up; else whether it is a page that i
 class SmallWeb:
     """A web, how it fails, and how a crawl of it has to end."""
 
-    web: Web
+    web: WebPlan
     seeds: tuple[Url, ...]
     scope: Scope
     sites: tuple[str, ...]
     failures: Mapping[str, tuple[Failure, ...]]  # by URL: how the first requests for it fail
     dead: Mapping[str, Reason]  # hosts that never answer
     slow_s: Mapping[str, float]  # sites, and how long they take
-    expected: Expected
+    expected: ExpectedCrawl
     outcomes: Mapping[bytes, tuple[str, Outcome]]  # by hash: every URL that is accepted, and its end
 
 
@@ -55,7 +55,7 @@ class _Draft:
     def __init__(self, dice: Random, delay_s: float) -> None:
         self.dice = dice
         self.delay_s = delay_s
-        self.pages: list[Planted] = []
+        self.pages: list[PlantedPage] = []
         self.robots: list[PlantedRobots] = []
         self.failures: dict[str, tuple[Failure, ...]] = {}
         self.dead: dict[str, Reason] = {}
@@ -85,7 +85,7 @@ def draw_web(
     if elsewhere:
         _move_robots(draft)
     spec = plain_web(sites=1, pages=1, planted=tuple(draft.pages), planted_robots=tuple(draft.robots))
-    web = Web(spec, port=80)
+    web = WebPlan(spec, port=80)
     scope = dice.choice([Scope.WEB, Scope.SITE])
     # Where links beyond the scope are dropped, no seed may widen it later: so all front pages are seeds then.
     seeded = names if scope is Scope.SITE else names[: dice.randint(1 + sites // 2, sites)]
@@ -168,7 +168,7 @@ def _move_robots(draft: _Draft) -> None:
         for url, to in pairwise(way):
             host, _, path = url.removeprefix("http://").partition("/")
             draft.pages.append(
-                Planted(
+                PlantedPage(
                     host=host, path=f"/{path}", status=301, headers=(("Location", to),), leads_to=to, is_robots=True
                 )
             )
@@ -181,7 +181,7 @@ def _site(host: str) -> str:
 
 def _draw_page(
     draft: _Draft, url: str, links: list[str], hosts: list[str], own: list[str], abroad: list[str], *, is_front: bool
-) -> Planted:
+) -> PlantedPage:
     dice = draft.dice
     scheme_host, _, path = url.partition(".test")
     host = f"{scheme_host.removeprefix('http://')}.test"
@@ -189,22 +189,22 @@ def _draw_page(
     kind = 1.0 if is_front else dice.random()
     if kind < 0.14:
         to = _hide_page(draft, hosts) if dice.random() < 0.7 else dice.choice(own)
-        return Planted(**place, status=dice.choice([301, 302]), headers=(("Location", to),), leads_to=to)  # type: ignore[arg-type]
+        return PlantedPage(**place, status=dice.choice([301, 302]), headers=(("Location", to),), leads_to=to)  # type: ignore[arg-type]
     if kind < 0.17 and abroad:
         to = dice.choice(abroad)
-        return Planted(**place, status=301, headers=(("Location", to),), leads_to=to)  # type: ignore[arg-type]
+        return PlantedPage(**place, status=301, headers=(("Location", to),), leads_to=to)  # type: ignore[arg-type]
     if kind < 0.2:
         to = _hide_page(draft, hosts)
         body = f'<meta http-equiv="refresh" content="0; url={escape(to)}">'.encode()
-        return Planted(**place, body=body, leads_to=to)  # type: ignore[arg-type]
+        return PlantedPage(**place, body=body, leads_to=to)  # type: ignore[arg-type]
     if kind < 0.26:
-        return Planted(**place, status=dice.choice([404, 410, 500, 503]), body=b"no")  # type: ignore[arg-type]
+        return PlantedPage(**place, status=dice.choice([404, 410, 500, 503]), body=b"no")  # type: ignore[arg-type]
     if kind < 0.3:
-        return Planted(**place, headers=IMAGE, body=b"\x89PNG")  # type: ignore[arg-type]
+        return PlantedPage(**place, headers=IMAGE, body=b"\x89PNG")  # type: ignore[arg-type]
     head = '<meta name="robots" content="noindex">' if 0.3 <= kind < 0.34 else ""
     anchors = "".join(f'<a href="{escape(link)}">{number}</a> ' for number, link in enumerate(links))
     body = f"<!DOCTYPE html><title>{path}</title>{head}<p>The page {escape(url)} says so.</p>{anchors}".encode()
-    return Planted(**place, headers=HTML, body=body, links=tuple(links))  # type: ignore[arg-type]
+    return PlantedPage(**place, headers=HTML, body=body, links=tuple(links))  # type: ignore[arg-type]
 
 
 def _hide_page(draft: _Draft, hosts: list[str]) -> str:
@@ -212,11 +212,11 @@ def _hide_page(draft: _Draft, hosts: list[str]) -> str:
     host, path = draft.dice.choice(hosts), f"/{_folder(draft.dice)}hidden{len(draft.pages)}"
     if f"http://{host}" not in draft.dead:
         body = f"<!DOCTYPE html><title>{path}</title><p>Nobody links to this page.</p>".encode()
-        draft.pages.append(Planted(host=host, path=path, headers=HTML, body=body))
+        draft.pages.append(PlantedPage(host=host, path=path, headers=HTML, body=body))
     return f"http://{host}{path}"
 
 
-def _outcome(web: Web, url: str, dead: Mapping[str, Reason], found: Expected) -> Outcome:
+def _outcome(web: WebPlan, url: str, dead: Mapping[str, Reason], found: ExpectedCrawl) -> Outcome:
     """Return how a URL has to end."""
     host = host_of(url)
     if host in dead:

@@ -6,26 +6,26 @@ log and says what a crawler missed, repeated, was not allowed to ask for, or ask
 comes from the crawler but the spelling of URLs.
 """
 
-from gossamer_simweb.expected import Expected, expected
-from gossamer_simweb.judge import Repeat, Verdict, judge
-from gossamer_simweb.log import Request, parse_log, read_log
-from gossamer_simweb.plan import Web
-from gossamer_simweb.process import Server, serve
-from gossamer_simweb.spec import Behaviour, Planted, PlantedName, PlantedRobots, WebSpec, plain_web
-from gossamer_simweb.turns import Early
+from gossamer_simweb.expected import ExpectedCrawl, expected
+from gossamer_simweb.judge import RepeatedUrl, Verdict, judge
+from gossamer_simweb.log import LoggedRequest, parse_log, read_log
+from gossamer_simweb.plan import WebPlan
+from gossamer_simweb.process import WebServer, serve
+from gossamer_simweb.spec import Behaviour, PlantedName, PlantedPage, PlantedRobots, WebSpec, plain_web
+from gossamer_simweb.turns import EarlyRequest
 
 __all__ = [
     "Behaviour",
-    "Early",
-    "Expected",
-    "Planted",
+    "EarlyRequest",
+    "ExpectedCrawl",
+    "LoggedRequest",
     "PlantedName",
+    "PlantedPage",
     "PlantedRobots",
-    "Repeat",
-    "Request",
-    "Server",
+    "RepeatedUrl",
     "Verdict",
-    "Web",
+    "WebPlan",
+    "WebServer",
     "WebSpec",
     "expected",
     "judge",

@@ -12,35 +12,35 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from gossamer_simweb.plan import Web
+    from gossamer_simweb.plan import WebPlan
     from gossamer_simweb.spec import PlantedName
 
 A, AAAA = 1, 28
 _NO_ERROR, _SERVER_FAILURE, _NO_SUCH_NAME, _NOT_IMPLEMENTED = 0, 2, 3, 4
 
 
-class Lookup(NamedTuple):
+class DnsQuestion(NamedTuple):
     """One question that the name server was asked."""
 
     name: str
     record: int  # A, AAAA or another record type
 
 
-class NameServer:
+class DnsResponder:
     """Answers questions about the names of a web; remembers how often which planted name was asked for."""
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: WebPlan) -> None:
         self._web = web
         self._planted = {planted.name: planted for planted in web.spec.planted_names}
-        self._asked: Counter[Lookup] = Counter()
+        self._asked: Counter[DnsQuestion] = Counter()
 
-    def reply(self, message: bytes) -> tuple[Lookup | None, bytes | None]:
+    def reply(self, message: bytes) -> tuple[DnsQuestion | None, bytes | None]:
         """Return what was asked for and the answer to send; nothing for what is not a question."""
         question = _parse_question(message)
         if question is None:
             return None, None
         name, record, end = question
-        lookup = Lookup(name, record)
+        lookup = DnsQuestion(name, record)
         opcode = message[2] >> 3 & 15
         if opcode != 0:
             return lookup, _message(message, end, _NOT_IMPLEMENTED, ())
@@ -53,7 +53,7 @@ class NameServer:
         addresses = (address,) if record == A else ()
         return lookup, _message(message, end, _NO_ERROR, addresses, self._web.spec.dns_ttl_s)
 
-    def _planted_reply(self, message: bytes, end: int, lookup: Lookup, planted: PlantedName) -> bytes | None:
+    def _planted_reply(self, message: bytes, end: int, lookup: DnsQuestion, planted: PlantedName) -> bytes | None:
         if planted.failure:
             code = {"nxdomain": _NO_SUCH_NAME, "servfail": _SERVER_FAILURE}.get(planted.failure)
             return None if code is None else _message(message, end, code, ())

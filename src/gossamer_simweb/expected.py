@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from gossamer.urls import host_of, normalise, site_of
-from gossamer_simweb.hosts import split
-from gossamer_simweb.links import targets
+from gossamer_simweb.hosts import split_url
+from gossamer_simweb.links import planned_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gossamer_simweb.plan import Web
+    from gossamer_simweb.plan import WebPlan
 
 Scope = Literal["host", "site", "web"]
 CONVENTIONAL_PATH = "/sitemap.xml"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class ExpectedCrawl:
     """The URLs of a web as a perfect crawler sees them; all normalised."""
 
     depths: Mapping[str, int]  # every URL it asks for, with the least number of links from a seed
@@ -34,14 +34,14 @@ class Expected:
 
 
 def expected(
-    web: Web,
+    web: WebPlan,
     seeds: Iterable[str],
     *,
     scope: Scope = "site",
     token: str,
     max_depth: int | None = None,
     sitemaps: bool = False,
-) -> Expected:
+) -> ExpectedCrawl:
     """Return what a crawler called `token` must ask for, starting from `seeds`.
 
     `scope` is where it may go: the seeds' own hosts or sites, or the whole web; where a seed redirects is a
@@ -60,7 +60,7 @@ def expected(
             raise ValueError(f"{seed}: {url.value}")
         walk.meet(url, 0)
     walk.run()
-    return Expected(depths=walk.depths, disallowed=frozenset(walk.disallowed), again=walk.again)
+    return ExpectedCrawl(depths=walk.depths, disallowed=frozenset(walk.disallowed), again=walk.again)
 
 
 class _Walk:
@@ -69,7 +69,7 @@ class _Walk:
     Depth 0 is what the seeds are and where they redirect: exactly what may widen the scope.
     """
 
-    def __init__(self, web: Web, scope: Scope, token: str, max_depth: int | None, *, sitemaps: bool) -> None:
+    def __init__(self, web: WebPlan, scope: Scope, token: str, max_depth: int | None, *, sitemaps: bool) -> None:
         self._web = web
         self._scope = scope
         self._token = token
@@ -114,7 +114,7 @@ class _Walk:
             if page.leads_to is not None:
                 self.meet(page.leads_to, depth)
             else:
-                for target in dict.fromkeys(targets(self._web, page)):
+                for target in dict.fromkeys(planned_links(self._web, page)):
                     if target.follow:
                         self.meet(target.url, depth + 1)
 
@@ -125,7 +125,7 @@ class _Walk:
 
     def _find_sitemaps(self, host: str, depth: int) -> None:
         """Take up the sitemaps of a host whose robots.txt is asked for, and what those of others say about it."""
-        scheme, name, _ = split(f"{host}/")
+        scheme, name, _ = split_url(f"{host}/")
         robots = self._web.robots(name)
         if robots.status == 429 or robots.status >= 500:
             return
@@ -164,7 +164,7 @@ class _Walk:
 
     def _meet_entry(self, entry: str, depth: int, url: str, named: str) -> None:
         host = host_of(entry)
-        is_named = host in self._hosts and named in self._web.robots(split(entry)[1]).sitemaps
+        is_named = host in self._hosts and named in self._web.robots(split_url(entry)[1]).sitemaps
         if is_named or host == host_of(url):
             self.meet(entry, depth)
         else:

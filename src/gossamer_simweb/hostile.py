@@ -13,15 +13,15 @@ from gossamer_simweb.wire import status_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gossamer_simweb.answers import Answer
+    from gossamer_simweb.responses import PlannedResponse
 
 _BLOCK_BYTES = 65_536
 
 
-class Misbehaviour:
+class HostileResponse:
     """Sends one hostile response piece by piece, never faster than the client reads."""
 
-    def __init__(self, answer: Answer, write: Callable[[bytes], bool], done: Callable[[float], None]) -> None:
+    def __init__(self, answer: PlannedResponse, write: Callable[[bytes], bool], done: Callable[[float], None]) -> None:
         self._write = write  # says whether the kernel has taken everything
         self._done = done  # told when the last piece went out, in seconds of the monotonic clock
         self._pieces = _pieces(answer)
@@ -55,7 +55,7 @@ class Misbehaviour:
             self._next = None
 
 
-def _pieces(answer: Answer) -> Iterator[bytes]:
+def _pieces(answer: PlannedResponse) -> Iterator[bytes]:
     body = answer.body
     head = status_line(answer.status) + answer.head + b"Connection: close\r\n"
     promise = b"Content-Length: %d\r\n\r\n"

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer_simweb.dice import Dice, Spread, unit_of
 from gossamer_simweb.planted import PlantedWeb
 from gossamer_simweb.robots import (
     MOVED_PATH,
@@ -22,9 +21,10 @@ from gossamer_simweb.robots import (
     robots_for_all,
     robots_with_a_name,
 )
+from gossamer_simweb.seeded_random import EvenSpread, SeededRandom, unit_of
 from gossamer_simweb.sitemaps import named_sitemaps
+from gossamer_simweb.text import SITE_WORDS, SUBDOMAINS
 from gossamer_simweb.traps import TRAPS, trap_kind, trap_site
-from gossamer_simweb.words import SITE_WORDS, SUBDOMAINS
 
 if TYPE_CHECKING:
     from gossamer_simweb.spec import WebSpec
@@ -52,8 +52,8 @@ class HostPlan:
         self.hosts = lru_cache(maxsize=1 << 16)(self._hosts)
         self.network = network  # the first number of every address; None: there is none but 127.0.0.1
         self._ports = {"http": _suffix(port, 80), "https": _suffix(tls_port, 443)}
-        self._moved_spread, self._www_spread, self._sub_spread = (Spread(spec.seed, p) for p in (2, 3, 7))
-        self._missing_spread, self._named_spread, self._delay_spread = (Spread(spec.seed, p) for p in (11, 13, 17))
+        self._moved_spread, self._www_spread, self._sub_spread = (EvenSpread(spec.seed, p) for p in (2, 3, 7))
+        self._missing_spread, self._named_spread, self._delay_spread = (EvenSpread(spec.seed, p) for p in (11, 13, 17))
 
     # Names and addresses
 
@@ -126,7 +126,7 @@ class HostPlan:
         named = named_sitemaps(self, name)
         if not robots.elsewhere:
             return replace(robots, sitemaps=named)
-        own = tuple(url for url in named if self.site_number(split(url)[1]) == self.site_number(name))
+        own = tuple(url for url in named if self.site_number(split_url(url)[1]) == self.site_number(name))
         return replace(robots, sitemaps=own, vain_sitemaps=tuple(url for url in named if url not in own))
 
     def is_alias(self, scheme: str, name: str) -> bool:
@@ -167,7 +167,7 @@ class HostPlan:
 
     def _robots_elsewhere(self, number: int, site: int, name: str, crawl_delay_s: float | None) -> Robots:
         """Return a robots.txt that is on another site: a file for this host, or the other site's own."""
-        dice = Dice(self.spec.seed, "elsewhere", number)
+        dice = SeededRandom(self.spec.seed, "elsewhere", number)
         keepers = [other for other in (dice.low(self.spec.sites) for _ in range(8)) if self._keeps(other, site)]
         robots = self._file(number, moved=False, crawl_delay_s=crawl_delay_s)
         if not keepers:
@@ -192,15 +192,15 @@ class HostPlan:
     @staticmethod
     def _is_shared(robots: Robots) -> bool:
         """Say whether a robots.txt is another site's own: then it names none of this site's sitemaps."""
-        return bool(robots.elsewhere) and not policy_name(split(robots.elsewhere[-1])[2])
+        return bool(robots.elsewhere) and not policy_name(split_url(robots.elsewhere[-1])[2])
 
     def allowed(self, url: str, token: str) -> bool:
         """Say whether the crawler called `token` may ask for a URL of this web."""
-        _, name, target = split(url)
+        _, name, target = split_url(url)
         return self.robots(name).allows(token, target)
 
 
-def split(url: str) -> tuple[str, str, str]:
+def split_url(url: str) -> tuple[str, str, str]:
     """Return scheme, host name and path with query of a normalised URL."""
     scheme, _, rest = url.partition("://")
     authority, slash, target = rest.partition("/")

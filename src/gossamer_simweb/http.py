@@ -8,14 +8,14 @@ import struct
 import time
 from typing import TYPE_CHECKING, cast
 
-from gossamer_simweb.answers import Answer
-from gossamer_simweb.hostile import Misbehaviour
-from gossamer_simweb.log import Request
+from gossamer_simweb.hostile import HostileResponse
+from gossamer_simweb.log import LoggedRequest
+from gossamer_simweb.responses import PlannedResponse
 from gossamer_simweb.spec import Behaviour
-from gossamer_simweb.wire import Head, parse_head, response
+from gossamer_simweb.wire import RequestHead, parse_head, response
 
 if TYPE_CHECKING:
-    from gossamer_simweb.traffic import Traffic
+    from gossamer_simweb.server_state import ServerState
 
 _MAX_HEAD_BYTES = 65_536
 _PIECE_BYTES = 65_536
@@ -25,16 +25,16 @@ _NOTHING = memoryview(b"")
 class Connection(asyncio.Protocol):
     """Answers requests one after the other, pipelined or not, and never two at a time."""
 
-    def __init__(self, traffic: Traffic, scheme: str) -> None:
+    def __init__(self, traffic: ServerState, scheme: str) -> None:
         self._traffic = traffic
         self._scheme = scheme
         self._buffer = b""
         self._address = ""
-        self._request: Request | None = None  # under way
+        self._request: LoggedRequest | None = None  # under way
         self._keep_alive = True
         self._reading = self._writing = False
         self._rest = _NOTHING  # of the response under way
-        self._sending: Misbehaviour | None = None
+        self._sending: HostileResponse | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._active_at = 0.0  # seconds of the monotonic clock
         self.transport: asyncio.Transport
@@ -103,13 +103,13 @@ class Connection(asyncio.Protocol):
         self._reading = False
 
     def _refuse(self, status: int) -> None:
-        head = Head("GET", "/", "", False, True, True, "", "")
-        self._begin(time.monotonic(), head, Answer(status, b"", b"", kind="other"))
+        head = RequestHead("GET", "/", "", False, True, True, "", "")
+        self._begin(time.monotonic(), head, PlannedResponse(status, b"", b"", kind="other"))
 
-    def _begin(self, arrived: float, head: Head, answer: Answer) -> None:
+    def _begin(self, arrived: float, head: RequestHead, answer: PlannedResponse) -> None:
         self._keep_alive = head.keep_alive and not head.has_body
         status = answer.status if answer.behaviour not in _WITHOUT_STATUS else 0
-        self._request = Request(
+        self._request = LoggedRequest(
             arrived, 0.0, answer.kind, head.method, self._scheme, head.host, head.target, status, 0,
             answer.leads_to, answer.wait_s, answer.retryable, head.agent,
         )  # fmt: skip
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         else:
             self._send(head, answer)
 
-    def _send(self, head: Head, answer: Answer) -> None:
+    def _send(self, head: RequestHead, answer: PlannedResponse) -> None:
         self._timer = None
         assert self._request is not None
         size_bytes = len(answer.body) if head.method != "HEAD" else 0
@@ -164,7 +164,7 @@ class Connection(asyncio.Protocol):
 
     # Planted misbehaviour
 
-    def _misbehave(self, answer: Answer) -> None:
+    def _misbehave(self, answer: PlannedResponse) -> None:
         self._keep_alive = False
         if answer.behaviour is Behaviour.HANG:
             return
@@ -177,7 +177,7 @@ class Connection(asyncio.Protocol):
             else:
                 self._end(time.monotonic())
             return
-        self._sending = Misbehaviour(answer, self._write, self._sent_all)
+        self._sending = HostileResponse(answer, self._write, self._sent_all)
         self._sending.go_on()
 
     def _sent_all(self, ended: float) -> None:

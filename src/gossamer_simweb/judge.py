@@ -12,14 +12,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from gossamer.urls import site_of
-from gossamer_simweb.elsewhere import Elsewhere
-from gossamer_simweb.turns import Early, Pace, early_requests, robots_of
+from gossamer_simweb.robots_redirects import RobotsRedirects
+from gossamer_simweb.turns import EarlyRequest, PaceLimits, early_requests, robots_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gossamer_simweb.expected import Expected
-    from gossamer_simweb.log import Request
+    from gossamer_simweb.expected import ExpectedCrawl
+    from gossamer_simweb.log import LoggedRequest
 
 _ROBOTS_CACHE_S = 86_400.0
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
@@ -27,7 +27,7 @@ _SHOWN = 5  # examples of each fault in a summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeat:
+class RepeatedUrl:
     """A URL that was asked for more often than its answers allow."""
 
     url: str
@@ -39,7 +39,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trapped:
+class TrapOverrun:
     """A trap on which more was spent than it is worth."""
 
     site: str
@@ -60,10 +60,10 @@ class Verdict:
     unexpected: tuple[str, ...]  # asked for, but not expected: out of scope, nofollow, no link, at a wrong address
     disallowed: tuple[str, ...]  # asked for, though robots.txt forbids it
     unasked: tuple[str, ...]  # asked for before the robots.txt of its host
-    early: tuple[Early, ...]
-    repeated: tuple[Repeat, ...]
-    repeated_robots: tuple[Repeat, ...]
-    trapped: tuple[Trapped, ...]
+    early: tuple[EarlyRequest, ...]
+    repeated: tuple[RepeatedUrl, ...]
+    repeated_robots: tuple[RepeatedUrl, ...]
+    trapped: tuple[TrapOverrun, ...]
     trap_pages: Mapping[str, int]  # asked for, by the name of each trap's site
     allowed_repeats: int  # requests too many that are no fault, as after a crash
 
@@ -103,10 +103,10 @@ class Verdict:
 
 
 def judge(
-    log: Iterable[Request],
+    log: Iterable[LoggedRequest],
     *,
     delay_s: float,
-    expected: Expected | None,
+    expected: ExpectedCrawl | None,
     tries: int = 4,
     inner_gap_s: float | None = None,
     allowed_repeats: int = 0,
@@ -130,10 +130,10 @@ def judge(
     `trap_bounds` says how many pages may be asked for of each trap of a kind; one without a bound is only counted.
     """
     requests = sorted(log, key=lambda request: request.arrived)
-    sites: defaultdict[str, list[Request]] = defaultdict(list)
+    sites: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
     for request in requests:
         sites[_site(request)].append(request)
-    pace = Pace(
+    pace = PaceLimits(
         delay_s=delay_s,
         inner_gap_s=1.0 if inner_gap_s is None else inner_gap_s,
         slack_s=slack_s,
@@ -141,9 +141,9 @@ def judge(
         unheard_s=unheard_s,
         workers=workers,
     )
-    elsewhere = Elsewhere(requests)
-    early: list[Early] = []
-    robots: list[Request] = []  # those asked for on their own account, not as a hop of another
+    elsewhere = RobotsRedirects(requests)
+    early: list[EarlyRequest] = []
+    robots: list[LoggedRequest] = []  # those asked for on their own account, not as a hop of another
     for site, theirs in sites.items():
         found, hops = early_requests(site, theirs, pace, elsewhere)
         early += found
@@ -176,24 +176,24 @@ def judge(
     )
 
 
-def _site(request: Request) -> str:
+def _site(request: LoggedRequest) -> str:
     try:
         return site_of(request.url)
     except ValueError:  # no URL at all: not HTTP, or no host
         return ""
 
 
-def _trapped(spent: Mapping[str, int], bounds: Mapping[str, int]) -> tuple[Trapped, ...]:
+def _trapped(spent: Mapping[str, int], bounds: Mapping[str, int]) -> tuple[TrapOverrun, ...]:
     """Return the traps on which more was spent than their kind's bound."""
     found = []
     for site, pages in spent.items():
         bound = bounds.get(site.partition("-")[0], pages)
         if pages > bound:
-            found.append(Trapped(site=site, pages=pages, bound=bound))
+            found.append(TrapOverrun(site=site, pages=pages, bound=bound))
     return tuple(found)
 
 
-def _unasked(requests: Sequence[Request], elsewhere: Elsewhere) -> tuple[str, ...]:
+def _unasked(requests: Sequence[LoggedRequest], elsewhere: RobotsRedirects) -> tuple[str, ...]:
     """Return pages that were asked for before the robots.txt of their host, or what that redirects to."""
     asked: set[str] = set()
     found: dict[str, None] = {}
@@ -208,13 +208,13 @@ def _unasked(requests: Sequence[Request], elsewhere: Elsewhere) -> tuple[str, ..
 
 
 def _repeated(
-    requests: Sequence[Request], tries: int, period_s: float | None = None, *, again: Mapping[str, int] = _NOTHING
-) -> tuple[Repeat, ...]:
+    requests: Sequence[LoggedRequest], tries: int, period_s: float | None = None, *, again: Mapping[str, int] = _NOTHING
+) -> tuple[RepeatedUrl, ...]:
     """Return URLs that were asked for again after a final answer, or too often without one.
 
     With `period_s`, an answer is final only for that long; what is in `again` may be asked for so many times more.
     """
-    by_url: defaultdict[str, list[Request]] = defaultdict(list)
+    by_url: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
     for request in requests:
         by_url[request.url].append(request)
     repeats = []
@@ -231,5 +231,5 @@ def _repeated(
                 final_at = request.arrived
         too_many -= again.get(url, 0)
         if too_many > 0:
-            repeats.append(Repeat(url=url, asked=len(theirs), allowed=len(theirs) - too_many))
+            repeats.append(RepeatedUrl(url=url, asked=len(theirs), allowed=len(theirs) - too_many))
     return tuple(repeats)

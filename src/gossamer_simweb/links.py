@@ -9,58 +9,59 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer_simweb.dice import Dice
-from gossamer_simweb.hosts import split
-from gossamer_simweb.plan import WITH_LINKS, Kind
+from gossamer_simweb.hosts import split_url
+from gossamer_simweb.plan import WITH_LINKS, PageKind
+from gossamer_simweb.seeded_random import SeededRandom
 
 if TYPE_CHECKING:
-    from gossamer_simweb.plan import Page, Site, Web
+    from gossamer_simweb.plan import PlannedPage, PlannedSite, WebPlan
 
 
-class Target(NamedTuple):
+class PlannedLink(NamedTuple):
     """A URL that a page leads to."""
 
     url: str  # normalised
     follow: bool  # False: the link is marked nofollow
 
 
-def targets(web: Web, page: Page) -> list[Target]:
+def planned_links(web: WebPlan, page: PlannedPage) -> list[PlannedLink]:
     """Return what a page links to, in order; URLs may repeat, and some have a host that does not exist."""
     if page.planted is not None:
-        return [Target(url, True) for url in page.planted.links]
+        return [PlannedLink(url, True) for url in page.planted.links]
     if page.kind not in WITH_LINKS:
         return []
     spec, site = web.spec, web.site(page.site)
-    follow = page.kind is not Kind.NOFOLLOW
+    follow = page.kind is not PageKind.NOFOLLOW
     found = [
-        Target(child.url, follow and child.kind is not Kind.UNLINKED) for child in site.children.get(page.number, ())
+        PlannedLink(child.url, follow and child.kind is not PageKind.UNLINKED)
+        for child in site.children.get(page.number, ())
     ]
-    dice = Dice(spec.seed, "links", page.site, page.number)
+    dice = SeededRandom(spec.seed, "links", page.site, page.number)
     numbered = site.numbered
     for _ in range(_how_many(spec.links, dice)):
         place = dice.unit()
         other = numbered[int(place**3 * len(numbered))]  # a power law: the front page is the most popular
         chance = place * 65_536 % 1.0  # the lower bits of the same draw: this line runs for every link there is
         url = other.url if chance > 0.03 else _other_name(web, site, other)
-        found.append(Target(url, follow and chance < 0.98 and other.kind is not Kind.UNLINKED))
+        found.append(PlannedLink(url, follow and chance < 0.98 and other.kind is not PageKind.UNLINKED))
     for _ in range(_how_many(spec.links_across, dice)):
         if (abroad := web.cross_link(page.site, dice)) is not None:
-            found.append(Target(abroad, follow))  # noqa: PERF401  (the draws must keep their order)
+            found.append(PlannedLink(abroad, follow))  # noqa: PERF401  (the draws must keep their order)
     if dice.chance(0.05):
-        found.append(Target(f"{web.origin(f'nowhere-{page.site}.test')}/", follow))
+        found.append(PlannedLink(f"{web.origin(f'nowhere-{page.site}.test')}/", follow))
     return found
 
 
-def _how_many(mean: float, dice: Dice) -> int:
+def _how_many(mean: float, dice: SeededRandom) -> int:
     """Return a number by a power law with the given mean: most pages have few links, some have very many."""
     return min(int(mean * 0.5 / math.sqrt(1.0 - dice.unit()) + dice.unit()), int(10 * mean))
 
 
-def _other_name(web: Web, site: Site, page: Page) -> str:
+def _other_name(web: WebPlan, site: PlannedSite, page: PlannedPage) -> str:
     """Return a URL under another name of the site, from which a redirect leads to the page, if it has one."""
     if page.kind not in WITH_LINKS:
         return page.url
-    scheme, name, target = split(page.url)
+    scheme, name, target = split_url(page.url)
     if web.spec.tls:
         scheme = "http"
     elif name == site.hosts.main and site.hosts.alias is not None:
@@ -68,9 +69,9 @@ def _other_name(web: Web, site: Site, page: Page) -> str:
     return web.origin(name, scheme) + target
 
 
-def spell(url: str, base: str, dice: Dice, *, utf8: bool) -> str:
+def spell(url: str, base: str, dice: SeededRandom, *, utf8: bool) -> str:
     """Write a URL as the href of a page whose base URL is `base` (not yet escaped for HTML)."""
-    scheme, name, target = split(url)
+    scheme, name, target = split_url(url)
     origin = url[: -len(target)]
     way = dice.unit()
     if way < 0.4 or not base.startswith(origin + "/"):
@@ -86,7 +87,7 @@ def spell(url: str, base: str, dice: Dice, *, utf8: bool) -> str:
     return target
 
 
-def _spell_in_full(url: str, scheme: str, name: str, base: str, dice: Dice) -> str:
+def _spell_in_full(url: str, scheme: str, name: str, base: str, dice: SeededRandom) -> str:
     way = dice.unit()
     if way < 0.25 and base.startswith(scheme + ":"):
         return url[len(scheme) + 1 :]
@@ -107,7 +108,7 @@ def _relative(target: str, base: str) -> str:
     return "../" * (folder.count("/") - 1) + target[1:]
 
 
-def _with_odd_escapes(target: str, dice: Dice) -> str:
+def _with_odd_escapes(target: str, dice: SeededRandom) -> str:
     path, question, query = target.partition("?")
     if "%" in path:
         return path.lower() + question + query

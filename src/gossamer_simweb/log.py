@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Request(NamedTuple):
+class LoggedRequest(NamedTuple):
     """One request. A named tuple, because there are millions."""
 
     arrived: float  # seconds of CLOCK_MONOTONIC
@@ -36,7 +36,7 @@ class Request(NamedTuple):
     url: str = ""  # normalised
 
 
-def format_line(request: Request) -> str:
+def format_line(request: LoggedRequest) -> str:
     """Return a request as a line of the log."""
     return (
         f"{request.arrived:.6f}\t{request.ended:.6f}\t{request.kind}\t{request.method}\t{request.scheme}\t"
@@ -45,23 +45,23 @@ def format_line(request: Request) -> str:
     )
 
 
-def parse_log(text: str) -> list[Request]:
+def parse_log(text: str) -> list[LoggedRequest]:
     """Return the requests of a log, in the order in which they ended; a torn last line is left out."""
     lines = text.split("\n")
     return [_parse_line(line) for line in lines[:-1]]
 
 
-def read_log(path: Path) -> list[Request]:
+def read_log(path: Path) -> list[LoggedRequest]:
     """Return the requests of a log file."""
     return parse_log(path.read_bytes().decode("latin-1"))
 
 
-def _parse_line(line: str) -> Request:
+def _parse_line(line: str) -> LoggedRequest:
     arrived, ended, kind, method, scheme, host, target, status, size, leads_to, wait_s, retryable, agent = line.split(
         "\t"
     )
     url = normalise(f"{scheme}://{host}{target}" if target.startswith("/") else target)
-    return Request(
+    return LoggedRequest(
         float(arrived), float(ended), kind, method, scheme, host, target, int(status), int(size), leads_to,
         float(wait_s), retryable == "1", agent, url if isinstance(url, str) else f"{scheme}://{host}{target}",
     )  # fmt: skip

@@ -16,18 +16,18 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer_simweb.dice import Dice, Spread, unit_of
-from gossamer_simweb.hosts import HostPlan, split
-from gossamer_simweb.sitemaps import Sitemap, plan_sitemaps
+from gossamer_simweb.hosts import HostPlan, split_url
+from gossamer_simweb.seeded_random import EvenSpread, SeededRandom, unit_of
+from gossamer_simweb.sitemaps import PlannedSitemap, plan_sitemaps
 from gossamer_simweb.spec import PAGE_SHARES
-from gossamer_simweb.words import PAGE_WORDS, SECTIONS
+from gossamer_simweb.text import PAGE_WORDS, SECTIONS
 
 if TYPE_CHECKING:
     from gossamer_simweb.hosts import Hosts
-    from gossamer_simweb.spec import Planted, WebSpec
+    from gossamer_simweb.spec import PlantedPage, WebSpec
 
 
-class Kind(StrEnum):
+class PageKind(StrEnum):
     """What a page is. The values are the names of the shares in `WebSpec`."""
 
     PAGE = "page"  # ordinary
@@ -50,52 +50,52 @@ class Kind(StrEnum):
     PLANTED = "planted"
 
 
-PARENTS = frozenset({Kind.PAGE, Kind.FLAKY, Kind.BUSY, Kind.SLOW})
-WITH_LINKS = PARENTS | {Kind.NOFOLLOW, Kind.UNLINKED, Kind.PRIVATE, Kind.MEMBERS}
+PARENTS = frozenset({PageKind.PAGE, PageKind.FLAKY, PageKind.BUSY, PageKind.SLOW})
+WITH_LINKS = PARENTS | {PageKind.NOFOLLOW, PageKind.UNLINKED, PageKind.PRIVATE, PageKind.MEMBERS}
 _MAX_PAGES_IN_MEMORY = 500_000  # about 330 bytes each
 REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 
 
-class Page(NamedTuple):
+class PlannedPage(NamedTuple):
     """One URL of the web. A named tuple, because there are millions."""
 
     site: int  # -1 for planted pages
     number: int  # within the site; from `WebSpec.pages` on: what exists only because of another page
-    kind: Kind
+    kind: PageKind
     url: str  # normalised
     leads_to: str | None = None  # normalised; where a redirect goes
     status: int = 200
-    planted: Planted | None = None
+    planted: PlantedPage | None = None
 
 
-class Site:
+class PlannedSite:
     """One site, worked out."""
 
     __slots__ = ("by_url", "children", "hosts", "numbered", "sitemaps")
 
     def __init__(self, hosts: Hosts) -> None:
         self.hosts = hosts
-        self.numbered: list[Page] = []  # by number
-        self.by_url: dict[str, Page] = {}
-        self.children: dict[int, list[Page]] = {}  # by the parent's number
-        self.sitemaps: dict[str, Sitemap] = {}  # by URL
+        self.numbered: list[PlannedPage] = []  # by number
+        self.by_url: dict[str, PlannedPage] = {}
+        self.children: dict[int, list[PlannedPage]] = {}  # by the parent's number
+        self.sitemaps: dict[str, PlannedSitemap] = {}  # by URL
 
-    def add(self, page: Page, parent: int | None) -> None:
+    def add(self, page: PlannedPage, parent: int | None) -> None:
         """Add a page and the link to it, if there is one."""
         self.by_url[page.url] = page
         if parent is not None:
             self.children.setdefault(parent, []).append(page)
 
 
-class Web(HostPlan):
+class WebPlan(HostPlan):
     """A simulated web as it is planned: its hosts and their pages."""
 
     def __init__(self, spec: WebSpec, *, port: int = 8080, tls_port: int = 8443, network: int | None = 127) -> None:
         super().__init__(spec, port=port, tls_port=tls_port, network=network)
         self._kind_limits = list(accumulate(float(getattr(spec, share)) for share in PAGE_SHARES))
-        self._kinds = [*(Kind(share) for share in PAGE_SHARES), Kind.PAGE]
-        self._kind_spread = Spread(spec.seed, 5)
-        self._sites: OrderedDict[int, Site] = OrderedDict()
+        self._kinds = [*(PageKind(share) for share in PAGE_SHARES), PageKind.PAGE]
+        self._kind_spread = EvenSpread(spec.seed, 5)
+        self._sites: OrderedDict[int, PlannedSite] = OrderedDict()
         self._max_sites = max(64, _MAX_PAGES_IN_MEMORY // spec.pages)
 
     def seed(self, site: int) -> str:
@@ -111,25 +111,25 @@ class Web(HostPlan):
         traps = [f"{self.origin(name)}/" for name in self.trap_sites()]
         return [*(self.seed(site) for site in range(self.spec.sites)), *traps]
 
-    def find(self, url: str) -> Page | None:
+    def find(self, url: str) -> PlannedPage | None:
         """Return what a normalised URL stands for; None if no server of this web would be asked, or only a trap."""
-        scheme, name, target = split(url)
+        scheme, name, target = split_url(url)
         if url != self.origin(name, scheme) + target or (scheme == "https" and not self.spec.tls):
             return None
         if name in self.planted.names:
             planted = self.planted.find(name, target)
             if planted is None:
-                return Page(-1, 0, Kind.MISSING, url, status=404)
-            return Page(-1, 0, Kind.PLANTED, url, planted.leads_to, planted.status, planted)
+                return PlannedPage(-1, 0, PageKind.MISSING, url, status=404)
+            return PlannedPage(-1, 0, PageKind.PLANTED, url, planted.leads_to, planted.status, planted)
         number = self.site_number(name)
         if number is None:
             return None
         if scheme != self.scheme:
-            return Page(number, 0, Kind.REDIRECT, url, self.origin(name) + target, 301)
+            return PlannedPage(number, 0, PageKind.REDIRECT, url, self.origin(name) + target, 301)
         site = self.site(number)
         if name == site.hosts.alias:
-            return Page(number, 0, Kind.REDIRECT, url, self.origin(site.hosts.main) + target, 301)
-        return site.by_url.get(url) or Page(number, 0, Kind.MISSING, url, status=404)
+            return PlannedPage(number, 0, PageKind.REDIRECT, url, self.origin(site.hosts.main) + target, 301)
+        return site.by_url.get(url) or PlannedPage(number, 0, PageKind.MISSING, url, status=404)
 
     def page_url(self, site: int, index: int) -> str:
         """Return the URL of a numbered page: of a site that moved there is only the front page."""
@@ -138,14 +138,14 @@ class Web(HostPlan):
             return self.origin(hosts.main) + "/"
         return self._url(site, index, self.kind(site, index), hosts)
 
-    def kind(self, site: int, index: int) -> Kind:
+    def kind(self, site: int, index: int) -> PageKind:
         """Return what a numbered page is."""
         if index == 0:
-            return Kind.PAGE
+            return PageKind.PAGE
         place = self._kind_spread.unit(site * self.spec.pages + index)
         return self._kinds[bisect_right(self._kind_limits, place)]
 
-    def site(self, number: int) -> Site:
+    def site(self, number: int) -> PlannedSite:
         """Return a site with all its pages."""
         site = self._sites.get(number)
         if site is None:
@@ -156,8 +156,8 @@ class Web(HostPlan):
             self._sites.move_to_end(number)
         return site
 
-    def _url(self, number: int, index: int, kind: Kind, hosts: Hosts) -> str:
-        dice = Dice(self.spec.seed, "url", number, index)
+    def _url(self, number: int, index: int, kind: PageKind, hosts: Hosts) -> str:
+        dice = SeededRandom(self.spec.seed, "url", number, index)
         name = hosts.main
         if hosts.subs and dice.chance(0.3):
             name = dice.pick(hosts.subs)
@@ -166,13 +166,13 @@ class Web(HostPlan):
         leaf = dice.pick(_LEAVES).format(words=words, index=index)
         return f"{self.origin(name)}/{section}/{leaf}"
 
-    def _work_out(self, number: int) -> Site:
+    def _work_out(self, number: int) -> PlannedSite:
         hosts = self.hosts(number)
-        site = Site(hosts)
+        site = PlannedSite(hosts)
         main = self.origin(hosts.main)
         if hosts.moved_to is not None:
             to = self.page_url(hosts.moved_to, 0)
-            site.numbered.append(Page(number, 0, Kind.AWAY, main + "/", to, 301))
+            site.numbered.append(PlannedPage(number, 0, PageKind.AWAY, main + "/", to, 301))
             site.add(site.numbered[0], None)
             return site
         branching = 3 + int(unit_of(self.spec.seed, "tree", number) * 6)
@@ -184,58 +184,60 @@ class Web(HostPlan):
             parents.append(index if kind in PARENTS and url.startswith(main) else parents[-1])
             parent = parents[(index - 1) // branching] if index else None
             parent_url = site.numbered[parent].url if parent is not None else main
-            page = self._plan_page(site, Page(number, index, kind, url), parent_url)
+            page = self._plan_page(site, PlannedPage(number, index, kind, url), parent_url)
             site.numbered.append(page)
             site.add(page, parent)
         if self.spec.sitemaps:
             self._plan_sitemaps(number, site)
         return site
 
-    def _plan_sitemaps(self, number: int, site: Site) -> None:
+    def _plan_sitemaps(self, number: int, site: PlannedSite) -> None:
         """Add a site's sitemaps, and the pages that nothing else leads to."""
         plan = plan_sitemaps(self, number, [page.url for page in site.numbered])
         index = 10 * self.spec.pages  # beyond what other pages bring with them
         for url in plan.only:
             index += 1
-            site.add(Page(number, index, Kind.PAGE, url), None)
+            site.add(PlannedPage(number, index, PageKind.PAGE, url), None)
         for sitemap in plan.sitemaps:
             index += 1
             site.sitemaps[sitemap.url] = sitemap
-            site.add(Page(number, index, Kind.SITEMAP, sitemap.url), None)
+            site.add(PlannedPage(number, index, PageKind.SITEMAP, sitemap.url), None)
         for url, to in plan.moved:
             index += 1
-            site.add(Page(number, index, Kind.REDIRECT, url, to, 301), None)
+            site.add(PlannedPage(number, index, PageKind.REDIRECT, url, to, 301), None)
 
-    def sitemap(self, url: str) -> Sitemap | None:
+    def sitemap(self, url: str) -> PlannedSitemap | None:
         """Return the sitemap at a URL, if there is one."""
         page = self.find(url)
         if page is None or page.planted is None:
-            return self.site(page.site).sitemaps.get(url) if page is not None and page.kind is Kind.SITEMAP else None
-        return Sitemap(url, "planted", page.planted.links, page.planted.sitemaps)
+            return (
+                self.site(page.site).sitemaps.get(url) if page is not None and page.kind is PageKind.SITEMAP else None
+            )
+        return PlannedSitemap(url, "planted", page.planted.links, page.planted.sitemaps)
 
-    def _plan_page(self, site: Site, page: Page, parent_url: str) -> Page:
+    def _plan_page(self, site: PlannedSite, page: PlannedPage, parent_url: str) -> PlannedPage:
         """Decide where a page leads or what it answers, and add the pages that exist because of it."""
         match page.kind:
-            case Kind.MISSING:
+            case PageKind.MISSING:
                 return page._replace(status=404)
-            case Kind.BROKEN:
+            case PageKind.BROKEN:
                 return page._replace(status=500)
-            case Kind.AWAY:
-                dice = Dice(self.spec.seed, "away", page.site, page.number)
+            case PageKind.AWAY:
+                dice = SeededRandom(self.spec.seed, "away", page.site, page.number)
                 to = self.cross_link(page.site, dice, WITH_LINKS) or parent_url
                 return page._replace(leads_to=to, status=dice.pick(REDIRECT_STATUSES))
-            case Kind.REDIRECT | Kind.REFRESH | Kind.LOOP:
+            case PageKind.REDIRECT | PageKind.REFRESH | PageKind.LOOP:
                 return self._plan_redirect(site, page, parent_url)
-            case Kind.NOFOLLOW:  # the page that only it links to: must never be visited
+            case PageKind.NOFOLLOW:  # the page that only it links to: must never be visited
                 index = page.number + self.spec.pages
                 url = f"{self.origin(site.hosts.main)}/secret/{page.number}.html"
-                site.add(Page(page.site, index, Kind.PAGE, url), page.number)
+                site.add(PlannedPage(page.site, index, PageKind.PAGE, url), page.number)
         return page
 
-    def _plan_redirect(self, site: Site, page: Page, parent_url: str) -> Page:
-        dice = Dice(self.spec.seed, "redirect", page.site, page.number)
-        status = dice.pick(REDIRECT_STATUSES) if page.kind is not Kind.REFRESH else 200
-        if page.kind is Kind.LOOP:
+    def _plan_redirect(self, site: PlannedSite, page: PlannedPage, parent_url: str) -> PlannedPage:
+        dice = SeededRandom(self.spec.seed, "redirect", page.site, page.number)
+        status = dice.pick(REDIRECT_STATUSES) if page.kind is not PageKind.REFRESH else 200
+        if page.kind is PageKind.LOOP:
             if dice.chance(0.3):
                 return page._replace(leads_to=page.url, status=status)
             hops, last = 2, page.url
@@ -245,17 +247,19 @@ class Web(HostPlan):
             if dice.chance(0.7):  # an end that only the redirect leads to, sometimes a disallowed one
                 folder = "private" if dice.chance(0.3) else "end"
                 last = f"{self.origin(site.hosts.main)}/{folder}/{page.number}.html"
-                site.add(Page(page.site, page.number + self.spec.pages, Kind.PAGE, last), None)
+                site.add(PlannedPage(page.site, page.number + self.spec.pages, PageKind.PAGE, last), None)
         urls = [page.url]
         urls += [f"{self.origin(site.hosts.main)}/hop/{page.number}/{hop}" for hop in range(1, hops)]
         urls.append(last)
         for hop in range(1, hops):
             index = page.number + (1 + hop) * self.spec.pages
             to = urls[hop + 1]
-            site.add(Page(page.site, index, Kind.REDIRECT, urls[hop], to, dice.pick(REDIRECT_STATUSES)), None)
+            site.add(
+                PlannedPage(page.site, index, PageKind.REDIRECT, urls[hop], to, dice.pick(REDIRECT_STATUSES)), None
+            )
         return page._replace(leads_to=urls[1], status=status)
 
-    def cross_link(self, site: int, dice: Dice, kinds: frozenset[Kind] = frozenset(Kind)) -> str | None:
+    def cross_link(self, site: int, dice: SeededRandom, kinds: frozenset[PageKind] = frozenset(PageKind)) -> str | None:
         """Return a page of another site by a power law: one of `kinds` that may be linked to."""
         other = dice.low(self.spec.sites)
         if other == site:
@@ -264,14 +268,14 @@ class Web(HostPlan):
             return None
         index = dice.low(self.spec.pages)
         kind = self.kind(other, index)
-        return self.page_url(other, index if kind in kinds and kind is not Kind.UNLINKED else 0)
+        return self.page_url(other, index if kind in kinds and kind is not PageKind.UNLINKED else 0)
 
 
 _OWN_SECTION = {
-    Kind.PRIVATE: ("private", "private", "private/open"),
-    Kind.MEMBERS: ("members",),
-    Kind.REDIRECT: ("go",),
-    Kind.LOOP: ("loop",),
+    PageKind.PRIVATE: ("private", "private", "private/open"),
+    PageKind.MEMBERS: ("members",),
+    PageKind.REDIRECT: ("go",),
+    PageKind.LOOP: ("loop",),
 }
 _LEAVES = (
     "{words}-{index}.html",

@@ -5,24 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gossamer_simweb.robots import NO_ROBOTS, Group, Robots
+from gossamer_simweb.robots import NO_ROBOTS, Robots, RobotsGroup
 
 if TYPE_CHECKING:
-    from gossamer_simweb.spec import Planted, WebSpec
+    from gossamer_simweb.spec import PlantedPage, WebSpec
 
 
 class PlantedWeb:
     """Planted hosts, pages and robots files, with the server's ports filled in."""
 
     def __init__(self, spec: WebSpec, *, port: int, tls_port: int) -> None:
-        self._pages: dict[tuple[str, str], Planted] = {}
+        self._pages: dict[tuple[str, str], PlantedPage] = {}
         ports = {"{port}": str(port), "{tls_port}": str(tls_port)}
         for page in spec.planted:
             self._pages[page.host, page.path] = _fill_in(page, ports)
         self._robots = {
             planted.host: Robots(
                 status=planted.status,
-                groups=(Group("*", planted.rules),),
+                groups=(RobotsGroup("*", planted.rules),),
                 crawl_delay_s=planted.crawl_delay_s,
                 sitemaps=tuple(_text(url, ports) for url in planted.sitemaps),
             )
@@ -35,7 +35,7 @@ class PlantedWeb:
         """Return the last three numbers of a planted host's address, for which no `PlantedName` says otherwise."""
         return f"0.{1 + self._numbers[name] // 254}.{1 + self._numbers[name] % 254}"
 
-    def find(self, name: str, target: str) -> Planted | None:
+    def find(self, name: str, target: str) -> PlantedPage | None:
         """Return the page at a path (with its query), if there is one."""
         return self._pages.get((name, target))
 
@@ -50,7 +50,7 @@ def _text(value: str, ports: dict[str, str]) -> str:
     return value
 
 
-def _fill_in(page: Planted, ports: dict[str, str]) -> Planted:
+def _fill_in(page: PlantedPage, ports: dict[str, str]) -> PlantedPage:
     body = page.body
     for mark, port in ports.items():
         body = body.replace(mark.encode(), port.encode())

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gossamer.urls import normalise
-from gossamer_simweb.answers import Answers
-from gossamer_simweb.hosts import split
-from gossamer_simweb.log import Request, parse_log
-from gossamer_simweb.orders import LOOPBACK, Orders
-from gossamer_simweb.plan import Web
+from gossamer_simweb.hosts import split_url
+from gossamer_simweb.log import LoggedRequest, parse_log
+from gossamer_simweb.plan import WebPlan
+from gossamer_simweb.responses import Responder
+from gossamer_simweb.spec import LOOPBACK, ServerOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 _PACKAGE_ROOT = Path(__file__).parents[1]
 
 
-class Server:
+class WebServer:
     """A simulated web that is being served on this machine."""
 
-    def __init__(self, child: subprocess.Popen[bytes], orders: Orders, facts: dict[str, Any]) -> None:
+    def __init__(self, child: subprocess.Popen[bytes], orders: ServerOptions, facts: dict[str, Any]) -> None:
         self._child = child
         self.folder = orders.folder  # with the logs and the authority's certificate
         self._logs: dict[str, bytes] = {}  # as they were when the server stopped
@@ -42,19 +42,19 @@ class Server:
         self.dns = f"{orders.network}.0.0.1:{facts['dns_port']}"
         self.network = f"{orders.network}.0.0.0/8"  # that all addresses are in
         self.ca_file = self.folder / "ca.pem" if orders.spec.tls else None
-        self.web = Web(
+        self.web = WebPlan(
             orders.spec,
             port=self.port,
             tls_port=facts["tls_port"],
             network=facts["network"],
         )
-        self._answers = Answers(self.web)
+        self._answers = Responder(self.web)
 
     def seeds(self, count: int | None = None) -> list[str]:
         """Return URLs to start a crawl from: one for each of the first `count` sites, or for all."""
         return self.web.seeds(count)
 
-    def log(self) -> list[Request]:
+    def log(self) -> list[LoggedRequest]:
         """Return every request answered so far, or aborted, in the order in which they ended."""
         return parse_log(self._read("access.log").decode("latin-1"))
 
@@ -84,7 +84,7 @@ class Server:
         normalised = normalise(url)
         if not isinstance(normalised, str):
             raise ValueError(f"{url}: {normalised.value}")
-        scheme, name, target = split(normalised)
+        scheme, name, target = split_url(normalised)
         answer = self._answers.answer(scheme, name, target, accepts=accept_encoding, attempt=2)
         if answer is None:
             raise ValueError(f"{url} is not on any host of this web")
@@ -123,7 +123,7 @@ def serve(
     folder: Path | None = None,
     warm: bool = False,
     network: int = LOOPBACK,
-) -> Iterator[Server]:
+) -> Iterator[WebServer]:
     """Serve a simulated web on this machine until the block ends, or the process that entered it does.
 
     Ports are free ones unless given. Logs and the authority's certificate go into `folder`, where they stay,
@@ -133,7 +133,7 @@ def serve(
     cannot listen.
     """
     home = folder or Path(tempfile.mkdtemp(prefix="simweb-"))
-    orders = Orders(
+    orders = ServerOptions(
         spec=spec,
         folder=home,
         remove_folder=folder is None,
@@ -157,7 +157,7 @@ def serve(
         facts = _hear(replies)
         if "error" in facts:
             raise OSError(facts["errno"], facts["error"])
-        server = Server(child, orders, facts)
+        server = WebServer(child, orders, facts)
         yield server
         server.stop()
     finally:

@@ -7,17 +7,16 @@ import struct
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer_simweb.dice import Dice
-from gossamer_simweb.hosts import split
-from gossamer_simweb.links import spell, targets
-from gossamer_simweb.plan import WITH_LINKS, Kind
+from gossamer_simweb.hosts import split_url
+from gossamer_simweb.links import planned_links, spell
+from gossamer_simweb.plan import WITH_LINKS, PageKind
+from gossamer_simweb.seeded_random import SeededRandom
 from gossamer_simweb.sitemaps import write_sitemap
-from gossamer_simweb.text import articles, furniture
-from gossamer_simweb.words import PAGE_WORDS
+from gossamer_simweb.text import PAGE_WORDS, articles, furniture
 
 if TYPE_CHECKING:
-    from gossamer_simweb.links import Target
-    from gossamer_simweb.plan import Page, Web
+    from gossamer_simweb.links import PlannedLink
+    from gossamer_simweb.plan import PlannedPage, WebPlan
 
 _MEDIAN_BYTES = {"small": 10_000, "large": 138_000}
 _SIGMA = {"small": 0.7, "large": math.sqrt(2 * math.log(242 / 138))}  # mean = median * exp(sigma² / 2)
@@ -36,41 +35,41 @@ class Body(NamedTuple):
     data: bytes
 
 
-def render(web: Web, page: Page) -> Body:
+def render(web: WebPlan, page: PlannedPage) -> Body:
     """Return the body of a page, as it is when nothing goes wrong."""
-    dice = Dice(web.spec.seed, "body", page.site, page.number)
+    dice = SeededRandom(web.spec.seed, "body", page.site, page.number)
     if page.kind in WITH_LINKS:
         return _article(web, page, dice)
-    if page.kind is Kind.TEXT:
+    if page.kind is PageKind.TEXT:
         text = articles(web.spec.seed, "utf-8").take(dice.unit(), _size_bytes(web, dice) // 2)
         return Body("text/plain; charset=utf-8", b'<a href="/trap/text">not HTML, so not a link</a>\n' + text)
-    if page.kind is Kind.IMAGE:
+    if page.kind is PageKind.IMAGE:
         return Body("image/png", _picture(dice, _size_bytes(web, dice)))
-    if page.kind is Kind.SITEMAP:
+    if page.kind is PageKind.SITEMAP:
         return Body(*write_sitemap(web.site(page.site).sitemaps[page.url], dice))
-    if page.kind is Kind.REFRESH and page.leads_to is not None:
+    if page.kind is PageKind.REFRESH and page.leads_to is not None:
         return Body("text/html; charset=utf-8", _refresh(page.leads_to, page.url, dice))
     return Body("text/html; charset=utf-8", _NOTE % (page.status, page.status))
 
 
-def _size_bytes(web: Web, dice: Dice) -> int:
+def _size_bytes(web: WebPlan, dice: SeededRandom) -> int:
     profile = web.spec.profile
     return min(int(_MEDIAN_BYTES[profile] * math.exp(_SIGMA[profile] * dice.normal())), _MAX_BODY_BYTES)
 
 
-def _article(web: Web, page: Page, dice: Dice) -> Body:
+def _article(web: WebPlan, page: PlannedPage, dice: SeededRandom) -> Body:
     spec = web.spec
     size_bytes = _size_bytes(web, dice)
     charset = dice.pick(_FOREIGN_CHARSETS) if dice.chance(spec.foreign) else "utf-8"
     in_header = dice.chance(0.7)
     base, base_tag = page.url, ""
     if dice.chance(spec.based):
-        base = f"{page.url[: -len(split(page.url)[2])]}/based/on/"
+        base = f"{page.url[: -len(split_url(page.url)[2])]}/based/on/"
         base_tag = f'<base href="{base}">\n'
     title = f"{dice.pick(PAGE_WORDS)} and {dice.pick(PAGE_WORDS)} {page.number}".capitalize()
     charset_tag = "" if in_header else f'<meta charset="{charset}">\n'
-    robots_tag = '<meta name="robots" content="nofollow">\n' if page.kind is Kind.NOFOLLOW else ""
-    anchors = _anchors(targets(web, page), base, dice, utf8=charset == "utf-8")
+    robots_tag = '<meta name="robots" content="nofollow">\n' if page.kind is PageKind.NOFOLLOW else ""
+    anchors = _anchors(planned_links(web, page), base, dice, utf8=charset == "utf-8")
     first, rest = anchors[:6], anchors[6:]
     head = _HEAD.format(title=title, tags=charset_tag + base_tag + robots_tag, nav="".join(first))
     dead = dice.pick(_DEAD_HREFS if base == page.url else _DEAD_HREFS[:-1])  # "#top" would lead to the base
@@ -82,7 +81,7 @@ def _article(web: Web, page: Page, dice: Dice) -> Body:
     return Body(f"text/html; charset={charset}" if in_header else "text/html", data)
 
 
-def _anchors(found: list[Target], base: str, dice: Dice, *, utf8: bool) -> list[str]:
+def _anchors(found: list[PlannedLink], base: str, dice: SeededRandom, *, utf8: bool) -> list[str]:
     anchors = []
     unit = dice.unit
     for url, follow in found:
@@ -101,7 +100,7 @@ def _phrase(place: float) -> str:
     return _PHRASES[int(place * len(_PHRASES))]
 
 
-def _refresh(target: str, base: str, dice: Dice) -> bytes:
+def _refresh(target: str, base: str, dice: SeededRandom) -> bytes:
     url = spell(target, base, dice, utf8=True).strip().replace("&", "&amp;")
     return (
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8">'
@@ -110,7 +109,7 @@ def _refresh(target: str, base: str, dice: Dice) -> bytes:
     ).encode()
 
 
-def _picture(dice: Dice, size_bytes: int) -> bytes:
+def _picture(dice: SeededRandom, size_bytes: int) -> bytes:
     """Return a PNG of noise, which no coding makes smaller."""
     side = max(8, math.isqrt(size_bytes))
     noise = struct.Struct("<Q")

@@ -26,7 +26,7 @@ def policy_name(target: str) -> str:
     return target[len(_POLICY_FOLDER) : -len(ROBOTS_PATH)] if is_policy else ""
 
 
-class Group(NamedTuple):
+class RobotsGroup(NamedTuple):
     """Rules for one kind of crawler."""
 
     token: str  # `*` for everybody else
@@ -45,7 +45,7 @@ class Robots:
     status: int = 200  # 404: everything is allowed; 429 and 5xx: nothing is
     moved: bool = False  # answered by a redirect to MOVED_PATH
     elsewhere: tuple[str, ...] = ()  # URLs on other sites to which it redirects, one to the next; the file is the last
-    groups: tuple[Group, ...] = ()
+    groups: tuple[RobotsGroup, ...] = ()
     crawl_delay_s: float | None = None  # the same in every group
     sitemaps: tuple[str, ...] = ()  # that it names
     vain_sitemaps: tuple[str, ...] = ()  # that it names, on sites for which it may not speak
@@ -78,19 +78,19 @@ class Robots:
 NO_ROBOTS = Robots(status=404)
 
 _FOR_ALL = ((False, "/private/"), (True, "/private/open/"))
-_BANNED = Group("BadBot", ((False, "/"),))
+_BANNED = RobotsGroup("BadBot", ((False, "/"),))
 
 
 def robots_for_all(*, moved: bool, crawl_delay_s: float | None) -> Robots:
     """Return a robots.txt with the same rules for every crawler, but for one that is banned."""
-    groups = (Group("*", _FOR_ALL), _BANNED)
+    groups = (RobotsGroup("*", _FOR_ALL), _BANNED)
     return Robots(moved=moved, groups=groups, crawl_delay_s=crawl_delay_s)
 
 
 def robots_with_a_name(token: str, *, strict: bool, moved: bool, crawl_delay_s: float | None) -> Robots:
     """Return a robots.txt that treats the crawler `token` more strictly than others, or less."""
     members_too = (*_FOR_ALL, (False, "/members/"))
-    named = Group(token, members_too if strict else ())
-    others = Group("*", _FOR_ALL if strict else members_too)
+    named = RobotsGroup(token, members_too if strict else ())
+    others = RobotsGroup("*", _FOR_ALL if strict else members_too)
     groups = (named, _BANNED, others) if strict else (others, _BANNED, named)
     return Robots(moved=moved, groups=groups, crawl_delay_s=crawl_delay_s)

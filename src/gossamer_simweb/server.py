@@ -14,28 +14,62 @@ import resource
 import shutil
 import signal
 import socket
+import ssl
 import sys
 import time
+from collections import OrderedDict
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
+import trustme
+
+from gossamer.urls import site_of_name
 from gossamer_simweb.http import Connection
-from gossamer_simweb.orders import LOOPBACK
-from gossamer_simweb.plan import Web
+from gossamer_simweb.plan import WebPlan
+from gossamer_simweb.server_state import ServerState
+from gossamer_simweb.spec import LOOPBACK
 from gossamer_simweb.text import prepare
-from gossamer_simweb.tls import Certificates
-from gossamer_simweb.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
+    from pathlib import Path
 
-    from gossamer_simweb.orders import Orders
+    from gossamer_simweb.spec import ServerOptions
 
 _BACKLOG = 4_096
+_MAX_CONTEXTS = 2_000  # TLS contexts kept in memory, one per site
+
+
+class Certificates:
+    """Gives every site a certificate for its name and its subdomains."""
+
+    def __init__(self, ca_file: Path) -> None:
+        self._authority = trustme.CA()
+        self._authority.cert_pem.write_to_path(ca_file)
+        self._contexts: OrderedDict[str, ssl.SSLContext] = OrderedDict()
+        self.context = self._issue("localhost")  # for clients that do not say which host they want
+        self.context.sni_callback = self._choose
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+        if name is not None:
+            connection.context = self._for_site(site_of_name(name))
+
+    def _for_site(self, site: str) -> ssl.SSLContext:
+        context = self._contexts.get(site)
+        if context is None:
+            context = self._contexts[site] = self._issue(site)
+            if len(self._contexts) > _MAX_CONTEXTS:
+                self._contexts.popitem(last=False)
+        return context
+
+    def _issue(self, site: str) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._authority.issue_cert(site, f"*.{site}").configure_cert(context)
+        return context
 
 
 class _NameProtocol(asyncio.DatagramProtocol):
-    def __init__(self, traffic: Traffic) -> None:
+    def __init__(self, traffic: ServerState) -> None:
         self._traffic = traffic
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -79,7 +113,7 @@ def _listen(port: int, network: int | None) -> socket.socket:
     return listener
 
 
-async def _serve(orders: Orders) -> None:
+async def _serve(orders: ServerOptions) -> None:
     loop = asyncio.get_running_loop()
     network = orders.network if _is_own(orders.network) else None
     plain = _listen(orders.port, network)
@@ -87,8 +121,8 @@ async def _serve(orders: Orders) -> None:
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     _bind(names, f"{orders.network}.0.0.1", orders.dns_port)
     port, tls_port = plain.getsockname()[1], tls.getsockname()[1] if tls is not None else 0
-    web = Web(orders.spec, port=port, tls_port=tls_port, network=network)
-    traffic = Traffic(web, orders.folder)
+    web = WebPlan(orders.spec, port=port, tls_port=tls_port, network=network)
+    traffic = ServerState(web, orders.folder)
     await loop.create_datagram_endpoint(lambda: _NameProtocol(traffic), sock=names)
     await loop.create_server(lambda: Connection(traffic, "http"), sock=plain)
     if tls is not None:
@@ -102,7 +136,7 @@ async def _serve(orders: Orders) -> None:
     await _obey(traffic)
 
 
-async def _obey(traffic: Traffic) -> None:
+async def _obey(traffic: ServerState) -> None:
     """Answer every byte on stdin with a line about how things stand, until it ends; `.` stops the traffic."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
@@ -153,7 +187,7 @@ def _run(serving: Coroutine[None, None, None]) -> None:
 def main() -> None:
     """Serve what the orders on stdin say."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the process that started this one
-    orders: Orders = pickle.load(sys.stdin.buffer)  # noqa: S301  (from our own parent, over a pipe)
+    orders: ServerOptions = pickle.load(sys.stdin.buffer)  # noqa: S301  (from our own parent, over a pipe)
     _allow_many_connections()
     try:
         _run(_serve(orders))

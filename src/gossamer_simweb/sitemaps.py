@@ -11,13 +11,13 @@ import gzip
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from xml.sax.saxutils import escape
 
-from gossamer_simweb.dice import Spread
+from gossamer_simweb.seeded_random import EvenSpread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer_simweb.dice import Dice
     from gossamer_simweb.hosts import HostPlan
+    from gossamer_simweb.seeded_random import SeededRandom
 
 Form = Literal["index", "conventional", "rss", "atom", "text", "moved"]
 _FORMS: tuple[Form, ...] = ("index", "conventional", "rss", "atom", "text", "moved")
@@ -32,7 +32,7 @@ _TOPS: dict[Form, str] = {
 _NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
-class Sitemap(NamedTuple):
+class PlannedSitemap(NamedTuple):
     """A sitemap and what it lists."""
 
     url: str
@@ -44,7 +44,7 @@ class Sitemap(NamedTuple):
 class SitemapPlan(NamedTuple):
     """All that a site has because it has sitemaps."""
 
-    sitemaps: list[Sitemap]
+    sitemaps: list[PlannedSitemap]
     only: list[str]  # pages that only sitemaps lead to
     moved: list[tuple[str, str]]  # redirects: from where to where
 
@@ -52,7 +52,7 @@ class SitemapPlan(NamedTuple):
 def sitemap_form(plan: HostPlan, site: int) -> Form | None:
     """Return the form of a site's sitemaps; None if it has none. What robots.txt cannot name lies by convention."""
     hosts = plan.hosts(site)
-    if hosts.moved_to is not None or Spread(plan.spec.seed, 19).unit(site) >= plan.spec.sitemaps:
+    if hosts.moved_to is not None or EvenSpread(plan.spec.seed, 19).unit(site) >= plan.spec.sitemaps:
         return None
     form = _FORMS[site % len(_FORMS)]
     if form in ("conventional", "moved") or plan.has_robots(hosts.main):
@@ -85,7 +85,9 @@ def plan_sitemaps(plan: HostPlan, site: int, pages: Sequence[str]) -> SitemapPla
         theirs = plan.origin(plan.hosts(before).main)
         guest = f"{main}/only/guest.html"
         found.only.append(guest)
-        found.sitemaps.append(Sitemap(f"{main}/maps/for-{before}.xml", "urlset", (f"{theirs}/only/abroad.html", guest)))
+        found.sitemaps.append(
+            PlannedSitemap(f"{main}/maps/for-{before}.xml", "urlset", (f"{theirs}/only/abroad.html", guest))
+        )
     form = sitemap_form(plan, site)
     if form is not None:
         _plan_own(plan, site, form, pages, found)
@@ -106,18 +108,18 @@ def _plan_own(plan: HostPlan, site: int, form: Form, pages: Sequence[str], found
     top = main + _TOPS[form]
     if form in ("index", "moved"):
         files = [f"{main}/maps/{name}" for name in ("1.xml", "2.xml.gz", "3.txt", "more.xml")]
-        found.sitemaps.append(Sitemap(top, "index", (), (*files, top)))
-        found.sitemaps.append(Sitemap(files[3], "index", (), (top, files[1], f"{neighbour}/maps/1.xml")))
+        found.sitemaps.append(PlannedSitemap(top, "index", (), (*files, top)))
+        found.sitemaps.append(PlannedSitemap(files[3], "index", (), (top, files[1], f"{neighbour}/maps/1.xml")))
         for number, (url, kind) in enumerate(zip(files[:3], ("urlset", "urlset", "text"), strict=True)):
-            found.sitemaps.append(Sitemap(url, kind, tuple(entries[number::3])))
+            found.sitemaps.append(PlannedSitemap(url, kind, tuple(entries[number::3])))
     else:
-        found.sitemaps.append(Sitemap(top, "urlset" if form == "conventional" else form, tuple(entries)))
+        found.sitemaps.append(PlannedSitemap(top, "urlset" if form == "conventional" else form, tuple(entries)))
     if form == "moved":
         found.moved.append((f"{main}/sitemap.xml", top))
     if hosts.subs and _is_guessed(form):
         listed = (f"{plan.origin(hosts.subs[0])}/only/more.html", f"{main}/only/for-sub.html")
         found.only.extend(listed)
-        found.sitemaps.append(Sitemap(f"{main}/maps/for-sub.xml", "urlset", listed))
+        found.sitemaps.append(PlannedSitemap(f"{main}/maps/for-sub.xml", "urlset", listed))
 
 
 def _is_guessed(form: Form) -> bool:
@@ -133,7 +135,7 @@ def _abroad(plan: HostPlan, site: int) -> int | None:
 # ---------------------------------------------------------------------- files
 
 
-def write_sitemap(sitemap: Sitemap, dice: Dice) -> tuple[str, bytes]:
+def write_sitemap(sitemap: PlannedSitemap, dice: SeededRandom) -> tuple[str, bytes]:
     """Return the content type and the bytes of a sitemap."""
     match sitemap.form:
         case "text":
@@ -156,14 +158,14 @@ def write_sitemap(sitemap: Sitemap, dice: Dice) -> tuple[str, bytes]:
     return "text/xml", f"<?xml version='1.0' encoding='{charset}'?>\n{text}".encode(charset)
 
 
-def _spell(url: str, dice: Dice) -> str:
+def _spell(url: str, dice: SeededRandom) -> str:
     way = dice.unit()
     if way < 0.2:
         return f"<![CDATA[{url}]]>"
     return f"\n  {escape(url)}\n" if way < 0.4 else escape(url)
 
 
-def _about(dice: Dice) -> str:
+def _about(dice: SeededRandom) -> str:
     way = dice.unit()
     changed = f"<lastmod>20{10 + dice.below(16)}-0{1 + dice.below(9)}-15</lastmod>" if way < 0.6 else ""
     return changed + (f"<priority>0.{dice.below(10)}</priority>" if 0.3 < way < 0.8 else "")

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOOPBACK = 127  # the first number of its addresses
 
 
 class Behaviour(Enum):
@@ -34,7 +39,7 @@ class Behaviour(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planted:
+class PlantedPage:
     """One page written by hand. `{port}` and `{tls_port}` in its texts stand for the server's ports."""
 
     host: str  # a bare name: `trap.test`; it needs no other declaration to exist
@@ -130,7 +135,7 @@ class WebSpec:
     crawl_delay_s: float = 1.0
     dns_ttl_s: int = 300
 
-    planted: tuple[Planted, ...] = ()
+    planted: tuple[PlantedPage, ...] = ()
     planted_names: tuple[PlantedName, ...] = ()
     planted_robots: tuple[PlantedRobots, ...] = ()
 
@@ -153,3 +158,17 @@ def plain_web(**settings: Any) -> WebSpec:
     """Return a web of ordinary pages only: every share is 0 unless `settings` names it."""
     shares = {f.name: 0.0 for f in fields(WebSpec) if f.type == "float" and f.name not in _NOT_SHARES}
     return WebSpec(**{**shares, **settings})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """What to serve, and where."""
+
+    spec: WebSpec
+    folder: Path  # for the logs and the authority's certificate
+    remove_folder: bool  # at the end
+    warm: bool = False  # make all answers before the first request
+    port: int = 0  # 0: any free one
+    tls_port: int = 0
+    dns_port: int = 0
+    network: int = LOOPBACK  # the first number of all addresses

@@ -11,13 +11,35 @@ from bisect import bisect_left
 from functools import lru_cache
 from itertools import accumulate
 
-from gossamer_simweb.words import (
-    ACCENTED_WORDS,
-    FUNCTION_WORDS,
-    JAPANESE_WORDS,
-    QUOTED_WORDS,
-    SYLLABLES,
-)
+SITE_WORDS = (
+    "amber", "basil", "cedar", "delta", "ember", "fable", "garnet", "hazel", "indigo", "jasper", "kelp",
+    "lilac", "maple", "nectar", "olive", "pebble", "quartz", "raven", "saffron", "thistle", "umber", "velvet",
+    "willow", "yarrow", "zephyr",
+)  # fmt: skip
+SUBDOMAINS = ("blog", "docs", "shop", "news")
+SECTIONS = ("news", "guides", "people", "archive", "products/all", "en/help")
+PAGE_WORDS = (
+    "autumn", "bridge", "candle", "dinner", "engine", "forest", "guitar", "harbour", "island", "journey",
+    "kitchen", "lantern", "market", "needle", "orchard", "pottery", "quarry", "river", "station", "theatre",
+    "valley", "window", "weather", "winter",
+)  # fmt: skip
+FUNCTION_WORDS = (
+    "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "was", "on", "with", "as", "are", "by",
+    "be", "at", "this", "from", "or", "which", "not", "have", "had", "but", "they", "one", "all", "were",
+    "when", "there", "can", "an", "their", "more", "if", "will", "about", "up", "out", "so", "only", "into",
+    "than",
+)  # fmt: skip
+SYLLABLES = (
+    "ba", "cor", "den", "el", "fi", "gra", "hol", "in", "jen", "kar", "lo", "mer", "na", "or", "pel", "qui",
+    "ra", "sto", "ter", "ul", "ven", "wil", "yer", "zon", "bri", "cha", "dro", "est", "flo", "gen", "lin",
+    "mar",
+)  # fmt: skip
+ACCENTED_WORDS = ("café", "naïve", "über", "façade", "crème", "señor", "Ærø", "déjà")
+QUOTED_WORDS = ("“quoted”", "it’s", "€100", "Šimek", "œuvre", "so—called")  # windows-1252, not latin-1
+JAPANESE_WORDS = (
+    "東京", "大阪", "です", "ます", "の", "は", "に", "を", "天気", "電車", "学校", "新聞", "料理", "音楽",
+    "写真", "旅行", "カメラ", "テレビ", "ニュース", "今日", "明日", "春", "夏", "秋", "冬", "山", "川", "海",
+)  # fmt: skip
 
 _STORE_BYTES = 300_000
 _OWN_WORDS = {
@@ -28,7 +50,7 @@ _OWN_WORDS = {
 }
 
 
-class Stretches:
+class TextPool:
     """A long text made of pieces, from which stretches of whole pieces can be taken."""
 
     def __init__(self, pieces: list[bytes]) -> None:
@@ -57,7 +79,7 @@ def prepare(seed: int) -> None:
 
 
 @lru_cache(maxsize=8)
-def articles(seed: int, charset: str) -> Stretches:
+def articles(seed: int, charset: str) -> TextPool:
     """Return paragraphs, headings, lists and figures in a charset."""
     writer = _Writer(seed, charset)
     pieces: list[bytes] = []
@@ -66,11 +88,11 @@ def articles(seed: int, charset: str) -> Stretches:
         piece = writer.piece().encode(charset)
         pieces.append(piece)
         size += len(piece)
-    return Stretches(pieces)
+    return TextPool(pieces)
 
 
 @lru_cache(maxsize=2)
-def furniture(seed: int) -> Stretches:
+def furniture(seed: int) -> TextPool:
     """Return what fills pages and is not their text: teasers, forms, pictures, scripts. ASCII; no links."""
     draw = random.Random(seed)  # noqa: S311
     pieces: list[bytes] = []
@@ -83,7 +105,7 @@ def furniture(seed: int) -> Stretches:
         )
         pieces.append(piece.encode())
         size += len(piece)
-    return Stretches(pieces)
+    return TextPool(pieces)
 
 
 class _Writer:

@@ -18,7 +18,7 @@ FACETS = 12  # of the shop whose filters combine: 4,096 ways
 _WORDS = "<p>Words that are on every page of this site, whatever its address may be.</p>" * 5
 
 
-class Door(NamedTuple):
+class TrapUrl(NamedTuple):
     """Where in a trap someone is."""
 
     name: str  # of the host
@@ -39,7 +39,7 @@ class TrapPage(NamedTuple):
     words: str = ""  # on this page alone
 
 
-def _months(door: Door, form: str) -> TrapPage:
+def _months(door: TrapUrl, form: str) -> TrapPage:
     """A month of a calendar, which links to the one before and the one after."""
     found = re.search(r"(\d+)\D(\d+)$", door.target)
     year, month = (int(found[1]), int(found[2])) if found else (door.year, 6)
@@ -47,59 +47,59 @@ def _months(door: Door, form: str) -> TrapPage:
     return TrapPage(tuple(form.format(year, month + 1) for year, month in around), words=f"{month}/{year}")
 
 
-def _sessions(door: Door) -> TrapPage:
+def _sessions(door: TrapUrl) -> TrapPage:
     asked = tuple(f"/room/{room}?PHPSESSID={door.fresh(room)}" for room in range(3))
     return TrapPage((*asked, *(f"/room/{room};jsessionid={door.fresh(room)}?view=all" for room in range(3))))
 
 
-def _deeper(door: Door) -> TrapPage:
+def _deeper(door: TrapUrl) -> TrapPage:
     return TrapPage((f"{door.target}{door.fresh()[:6]}/",))
 
 
-def _longer(door: Door) -> TrapPage:
+def _longer(door: TrapUrl) -> TrapPage:
     return TrapPage((f"{door.target}{door.fresh() * 5}/",))
 
 
-def _repeated(door: Door) -> TrapPage:
+def _repeated(door: TrapUrl) -> TrapPage:
     return TrapPage((f"{door.target}shop/cart/",))
 
 
-def _parameters(door: Door) -> TrapPage:
+def _parameters(door: TrapUrl) -> TrapPage:
     return TrapPage((f"{door.target}&{door.fresh()}=1" if "?" in door.target else "/?p=1",))
 
 
-def _filters(door: Door) -> TrapPage:
+def _filters(door: TrapUrl) -> TrapPage:
     chosen = set(door.target.partition("?")[2].split("&")) - {""}
     wider = [chosen | {f"facet{facet}=on"} for facet in range(FACETS)]
     return TrapPage(tuple(f"/shop?{'&'.join(sorted(facets))}" for facets in wider))
 
 
-def _flood(door: Door) -> TrapPage:
+def _flood(door: TrapUrl) -> TrapPage:
     site = door.name[door.name.index("flood") :]
     return TrapPage(hosts=tuple(f"{door.fresh(number)[:8]}.{site}" for number in range(2)))
 
 
-def _same(door: Door) -> TrapPage:
+def _same(door: TrapUrl) -> TrapPage:
     return TrapPage(tuple(f"/item/{door.fresh(number)}" for number in range(2)))
 
 
-def _pagination(door: Door) -> TrapPage:
+def _pagination(door: TrapUrl) -> TrapPage:
     page = int(door.target.partition("=")[2] or "1")
     return TrapPage((f"/list?page={page + 1}",), words=f"Page {page} of a very long list")
 
 
-def _redirects(door: Door) -> TrapPage:
+def _redirects(door: TrapUrl) -> TrapPage:
     if door.target == "/":
         return TrapPage(("/go/1", "/go/2"))
     return TrapPage(leads_to=f"/go/{door.fresh()}")
 
 
-def _missing(door: Door) -> TrapPage:
+def _missing(door: TrapUrl) -> TrapPage:
     names = tuple(f"/{door.fresh(number)}.html" for number in range(3))
     return TrapPage(names, words=f"There is no {door.target} here, but these may interest you")
 
 
-TRAPS: dict[str, Callable[[Door], TrapPage]] = {
+TRAPS: dict[str, Callable[[TrapUrl], TrapPage]] = {
     "calendar": lambda door: _months(door, "/calendar/{}/{}"),
     "dates": lambda door: _months(door, "/day?date={}-{:02d}"),
     "sessions": _sessions,  # names one in every link, in the path and in the query

@@ -28,14 +28,14 @@ from gossamer_simweb.robots import ROBOTS_PATH
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer_simweb.elsewhere import Elsewhere
-    from gossamer_simweb.log import Request
+    from gossamer_simweb.log import LoggedRequest
+    from gossamer_simweb.robots_redirects import RobotsRedirects
 
 MAX_HOPS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class PaceLimits:
     """How fast a crawler may be."""
 
     delay_s: float
@@ -64,7 +64,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Early:
+class EarlyRequest:
     """A request that came too soon after the one before it on the same site."""
 
     url: str
@@ -88,7 +88,7 @@ class _Turn(NamedTuple):
     hops: int = 0  # page redirects followed
     robots_hops: int = 0
 
-    def admits(self, request: Request) -> bool:
+    def admits(self, request: LoggedRequest) -> bool:
         """Say whether a request continues this turn."""
         if request.kind == "other":
             return False
@@ -100,7 +100,7 @@ class _Turn(NamedTuple):
             return request.url == self.page and self.hops < MAX_HOPS
         return self.robots_of is not None and host_of(request.url) == self.robots_of
 
-    def after(self, request: Request, site: str) -> _Turn:
+    def after(self, request: LoggedRequest, site: str) -> _Turn:
         """Return the turn as it is after a request that it admits, or with which it begins."""
         within = request.leads_to if request.leads_to and site_of(request.leads_to) == site else None
         if request.kind != "robots":
@@ -133,7 +133,7 @@ class _Reading(NamedTuple):
     not_before: float = float("-inf")
     outside: tuple[_Outside, ...] = ()  # the recent ones
 
-    def gap_s(self, request: Request) -> float:
+    def gap_s(self, request: LoggedRequest) -> float:
         """Return how long after all turns a request comes."""
         return request.arrived - self.ended
 
@@ -141,7 +141,7 @@ class _Reading(NamedTuple):
         """Return how long that has to be for a new turn."""
         return max(self.delay_s, self.not_before - self.ended)
 
-    def next(self, request: Request, site: str, pace: Pace, elsewhere: Elsewhere) -> list[_Reading]:
+    def next(self, request: LoggedRequest, site: str, pace: PaceLimits, elsewhere: RobotsRedirects) -> list[_Reading]:
         """Return all ways to understand one more request that let it come now."""
         gap_s = self.gap_s(request)
         turns = []
@@ -154,7 +154,9 @@ class _Reading(NamedTuple):
             found += self._outside_of_turns(request, pace)
         return found
 
-    def after(self, request: Request, turn: _Turn, site: str, pace: Pace, elsewhere: Elsewhere) -> _Reading:
+    def after(
+        self, request: LoggedRequest, turn: _Turn, site: str, pace: PaceLimits, elsewhere: RobotsRedirects
+    ) -> _Reading:
         """Return the reading after a request of a turn."""
         delay_s, not_before = self.delay_s, self.not_before
         if request.wait_s and pace.hears(request.ended):
@@ -167,7 +169,7 @@ class _Reading(NamedTuple):
         ended = max(self.ended, request.ended)
         return self._replace(turn=turn.after(request, site), delay_s=delay_s, ended=ended, not_before=not_before)
 
-    def _outside_of_turns(self, request: Request, pace: Pace) -> list[_Reading]:
+    def _outside_of_turns(self, request: LoggedRequest, pace: PaceLimits) -> list[_Reading]:
         resting = tuple(
             one
             for one in self.outside
@@ -181,15 +183,15 @@ class _Reading(NamedTuple):
 
 
 def early_requests(
-    site: str, requests: Sequence[Request], pace: Pace, elsewhere: Elsewhere
-) -> tuple[list[Early], set[int]]:
+    site: str, requests: Sequence[LoggedRequest], pace: PaceLimits, elsewhere: RobotsRedirects
+) -> tuple[list[EarlyRequest], set[int]]:
     """Return what came too early among a site's requests (in order), and the ids of robots.txt's hops.
 
     A request with a long gap before it may continue a turn or begin one, and only what follows tells which. One to
     which another site's robots.txt redirects may be part of no turn. All readings are carried along; a request is too
     early if it is so in every one of them.
     """
-    early: list[Early] = []
+    early: list[EarlyRequest] = []
     hops: set[int] = set()
     readings = {_Reading(_Turn(), pace.delay_s)}
     for request in requests:
@@ -198,7 +200,7 @@ def early_requests(
         if not following:
             likely = max(continued or readings, key=lambda reading: reading.gap_s(request))
             early.append(
-                Early(
+                EarlyRequest(
                     url=request.url,
                     site=site,
                     arrived=request.arrived,

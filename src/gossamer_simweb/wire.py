@@ -6,13 +6,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from gossamer_simweb.answers import Answer
+    from gossamer_simweb.responses import PlannedResponse
 
 _CHUNK_BYTES = 16_384
 _TOKEN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^_`|~")
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """The head of a request."""
 
     method: str
@@ -25,7 +25,7 @@ class Head(NamedTuple):
     agent: str  # User-Agent
 
 
-def parse_head(head: bytes) -> Head | int:
+def parse_head(head: bytes) -> RequestHead | int:
     """Return what a client asks for, or the status to refuse it with. `head` has no final empty line."""
     line, *fields = head.decode("latin-1").split("\r\n")
     parts = line.split(" ")
@@ -50,7 +50,7 @@ def parse_head(head: bytes) -> Head | int:
     if not target.startswith("/") or not target.isascii() or (not host and version == "HTTP/1.1"):
         return 400
     connection = headers.get("connection", "").lower()
-    return Head(
+    return RequestHead(
         method,
         target,
         host,
@@ -67,7 +67,7 @@ def status_line(status: int) -> bytes:
     return _STATUS_LINES.get(status) or b"HTTP/1.1 %d Unknown\r\n" % status
 
 
-def response(answer: Answer, head: Head, *, keep_alive: bool) -> bytes:
+def response(answer: PlannedResponse, head: RequestHead, *, keep_alive: bool) -> bytes:
     """Return a whole response as it goes over the wire."""
     connection = b"" if keep_alive == head.http11 else b"Connection: keep-alive\r\n" if keep_alive else _CLOSE
     if answer.chunked and head.http11:

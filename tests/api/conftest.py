@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 SITES, PAGES = 5, 5
 
@@ -33,17 +33,17 @@ class Terms(TypedDict):
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def server() -> Iterator[WebServer]:
     with simweb.serve(plain_web(sites=SITES, pages=PAGES, links_across=0.0)) as running:
         yield running
 
 
 @pytest.fixture
-def terms(server: Server, tmp_path: Path) -> Terms:
+def terms(server: WebServer, tmp_path: Path) -> Terms:
     return terms_for(server, tmp_path / "data")
 
 
-def terms_for(server: Server, folder: Path) -> Terms:
+def terms_for(server: WebServer, folder: Path) -> Terms:
     """What a program must say to crawl a simulated web into a folder."""
     return Terms(
         data_dir=folder,

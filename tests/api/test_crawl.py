@@ -26,18 +26,18 @@ from gossamer_simweb import plain_web
 from tests.api.conftest import PAGES, SITES, terms_for
 
 if TYPE_CHECKING:
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
     from tests.api.conftest import Terms
 
 ALL = SITES * PAGES
 
 
-def asked_pages(server: Server, since: int) -> list[str]:
+def asked_pages(server: WebServer, since: int) -> list[str]:
     """The pages that the server was asked for, after its first `since` requests."""
     return [request.url for request in server.log()[since:] if not request.url.endswith("/robots.txt")]
 
 
-async def test_a_loop_gets_every_page_once_and_ends_when_nothing_is_left(server: Server, terms: Terms) -> None:
+async def test_a_loop_gets_every_page_once_and_ends_when_nothing_is_left(server: WebServer, terms: Terms) -> None:
     before = server.answered()
     async with Crawl(server.seeds(), **terms) as crawl:
         urls = [page.url async for page in crawl]
@@ -48,7 +48,7 @@ async def test_a_loop_gets_every_page_once_and_ends_when_nothing_is_left(server:
     assert not is_held(terms["data_dir"])
 
 
-def test_a_program_without_an_event_loop_breaks_out_and_goes_on_later(server: Server, terms: Terms) -> None:
+def test_a_program_without_an_event_loop_breaks_out_and_goes_on_later(server: WebServer, terms: Terms) -> None:
     with Crawl(server.seeds(), **terms) as crawl:
         first = next(iter(crawl))
     assert crawl.end is End.STOPPED
@@ -59,7 +59,7 @@ def test_a_program_without_an_event_loop_breaks_out_and_goes_on_later(server: Se
     assert len(urls) == len({first.url, *urls}) - 1 == ALL - 1, "the page that was read does not come again"
 
 
-def test_what_raises_in_the_loop_ends_the_crawl_and_its_page_comes_again(server: Server, terms: Terms) -> None:
+def test_what_raises_in_the_loop_ends_the_crawl_and_its_page_comes_again(server: WebServer, terms: Terms) -> None:
     read: list[str] = []
     with pytest.raises(ZeroDivisionError), Crawl(server.seeds(), **terms) as crawl:  # noqa: PT012
         for page in crawl:
@@ -74,7 +74,7 @@ def test_what_raises_in_the_loop_ends_the_crawl_and_its_page_comes_again(server:
     assert len(read + later) == len({*read, *later}) == ALL
 
 
-async def test_a_cancelled_loop_stops_in_good_order_and_can_be_gone_on_with(server: Server, terms: Terms) -> None:
+async def test_a_cancelled_loop_stops_in_good_order_and_can_be_gone_on_with(server: WebServer, terms: Terms) -> None:
     read = []
     begun = asyncio.Event()
 
@@ -109,7 +109,7 @@ async def test_a_crawl_that_is_cancelled_while_it_is_being_opened_leaves_nothing
     assert not is_held(terms["data_dir"])
 
 
-def test_a_slow_reader_slows_the_crawl(server: Server, terms: Terms) -> None:
+def test_a_slow_reader_slows_the_crawl(server: WebServer, terms: Terms) -> None:
     assert read_slowly(Crawl(server.seeds(), **terms, in_flight=3), server, most_unread=3) == ALL
 
 
@@ -119,7 +119,7 @@ def test_a_hundred_pages_wait_for_a_reader_if_nothing_else_is_said(tmp_path: Pat
         assert read_slowly(crawl, server, most_unread=IN_FLIGHT) == IN_FLIGHT + 20
 
 
-def read_slowly(crawl: Crawl, server: Server, *, most_unread: int) -> int:
+def read_slowly(crawl: Crawl, server: WebServer, *, most_unread: int) -> int:
     """Read all pages, the first not before all others that may come have come; return how many they were."""
     before = server.answered()
     read = 0
@@ -133,7 +133,7 @@ def read_slowly(crawl: Crawl, server: Server, *, most_unread: int) -> int:
     return read
 
 
-def test_limits_end_the_loop(server: Server, terms: Terms) -> None:
+def test_limits_end_the_loop(server: WebServer, terms: Terms) -> None:
     with Crawl(server.seeds(), **terms, max_pages=4) as crawl:
         assert len(list(crawl)) == 4
     assert crawl.end is End.PAGE_LIMIT
@@ -142,7 +142,7 @@ def test_limits_end_the_loop(server: Server, terms: Terms) -> None:
     assert crawl.end is End.DURATION
 
 
-def test_the_same_page_comes_from_the_crawl_and_from_its_folder(server: Server, terms: Terms) -> None:
+def test_the_same_page_comes_from_the_crawl_and_from_its_folder(server: WebServer, terms: Terms) -> None:
     with Crawl(server.seeds(), **terms) as crawl:
         fetched = {page.url: page for page in crawl}
     stored = {page.url: page for page in gossamer.open(terms["data_dir"]).pages()}
@@ -154,7 +154,7 @@ def test_the_same_page_comes_from_the_crawl_and_from_its_folder(server: Server, 
         assert "text=" not in repr(page)
 
 
-def test_the_program_keeps_its_signals_and_its_logging(server: Server, terms: Terms) -> None:
+def test_the_program_keeps_its_signals_and_its_logging(server: WebServer, terms: Terms) -> None:
     def own() -> list[object]:
         root = logging.getLogger()
         signals = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)]
@@ -176,7 +176,7 @@ def test_the_program_keeps_its_signals_and_its_logging(server: Server, terms: Te
 
 
 def test_a_crawl_goes_on_with_the_settings_it_had_and_has_all_in_flight_for_the_command(
-    server: Server, terms: Terms
+    server: WebServer, terms: Terms
 ) -> None:
     with Crawl(server.seeds(1), **terms, max_pages=1):
         pass
@@ -203,7 +203,7 @@ def test_a_setting_that_is_wrong_is_named_at_once(terms: Terms, settings: dict[s
     assert not terms["data_dir"].exists()
 
 
-async def test_a_crawl_that_cannot_begin_says_why_and_frees_its_folder(server: Server, terms: Terms) -> None:
+async def test_a_crawl_that_cannot_begin_says_why_and_frees_its_folder(server: WebServer, terms: Terms) -> None:
     with pytest.raises(GossamerError, match="Nothing to crawl"):
         async with Crawl(**terms):
             pass
@@ -235,7 +235,7 @@ def drop_table(folder: Path, name: str) -> None:
 
 
 def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leaves_nothing_open(
-    server: Server, terms: Terms, monkeypatch: pytest.MonkeyPatch
+    server: WebServer, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(desk, "MOST_PATIENCE_S", 1.0)
     sentence = r"^The crawl did not end in good order \(no such table: crawl\): see to that; the next start goes on\.$"
@@ -250,7 +250,7 @@ def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leave
 
 
 def test_a_crawl_that_cannot_be_looked_at_says_so_once_and_ends_when_its_time_is_up(
-    server: Server, terms: Terms, monkeypatch: pytest.MonkeyPatch
+    server: WebServer, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crawl_module, "LOOK_EVERY_S", 0.01)
     with Crawl(server.seeds(1), **terms, max_duration=2) as crawl:
@@ -262,7 +262,7 @@ def test_a_crawl_that_cannot_be_looked_at_says_so_once_and_ends_when_its_time_is
 
 
 def test_a_log_that_cannot_be_rotated_ends_no_crawl(
-    server: Server, terms: Terms, monkeypatch: pytest.MonkeyPatch
+    server: WebServer, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crawl_module, "LOOK_EVERY_S", 0.01)
     (terms["data_dir"] / "logs" / "gossamer.log.1" / "in the way").mkdir(parents=True)

@@ -20,7 +20,7 @@ from tests.api.conftest import terms_for
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {
@@ -33,13 +33,13 @@ READS = [name for name, code in EXAMPLES.items() if "Crawl(" not in code]
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[WebServer]:
     """A web of two pages: the examples wait a second between two."""
     with simweb.serve(plain_web(sites=1, pages=2)) as running:
         yield running
 
 
-def on_the_simulated_web(code: str, server: Server) -> str:
+def on_the_simulated_web(code: str, server: WebServer) -> str:
     """The example with another seed, and with what it takes to reach it."""
     seeds, email = '["example.org"]', 'email="you@example.org"'
     assert code.count(seeds) == code.count(email) == code.count("Crawl(")
@@ -60,7 +60,7 @@ def start(code: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def test_examples_that_crawl_get_every_page_of_the_site(server: Server, tmp_path: Path) -> None:
+def test_examples_that_crawl_get_every_page_of_the_site(server: WebServer, tmp_path: Path) -> None:
     assert len(CRAWLS) == 5
     folders = {name: tmp_path / str(number) for number, name in enumerate(CRAWLS)}
     started = {name: start(on_the_simulated_web(EXAMPLES[name], server), folders[name]) for name in CRAWLS}
@@ -73,7 +73,7 @@ def test_examples_that_crawl_get_every_page_of_the_site(server: Server, tmp_path
 
 
 @pytest.mark.parametrize("name", READS)
-def test_examples_that_read_show_what_is_there(name: str, server: Server, tmp_path: Path) -> None:
+def test_examples_that_read_show_what_is_there(name: str, server: WebServer, tmp_path: Path) -> None:
     with Crawl(server.seeds(1), **terms_for(server, tmp_path / "crawl-data")) as crawl:
         wanted = [page.url for page in crawl if page.lang == "en" and page.depth <= 2]
     assert wanted

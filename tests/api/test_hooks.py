@@ -10,13 +10,13 @@ import pytest
 
 import gossamer_simweb as simweb
 from gossamer import Crawl, Link, Page
-from gossamer_simweb import Planted, plain_web
+from gossamer_simweb import PlantedPage, plain_web
 from tests.api.conftest import PAGES, SITES, terms_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
     from tests.api.conftest import Terms
 
 ALL = SITES * PAGES
@@ -26,7 +26,7 @@ def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if "The hook" in record.getMessage()]
 
 
-def test_links_that_are_not_wanted_are_not_visited(server: Server, terms: Terms) -> None:
+def test_links_that_are_not_wanted_are_not_visited(server: WebServer, terms: Terms) -> None:
     before = len(server.log())
     asked = []
 
@@ -41,10 +41,10 @@ def test_links_that_are_not_wanted_are_not_visited(server: Server, terms: Terms)
 
 
 def test_redirects_are_links_but_for_those_of_seeds(tmp_path: Path) -> None:
-    def page(path: str, to: str = "", link: str = "") -> Planted:
+    def page(path: str, to: str = "", link: str = "") -> PlantedPage:
         body = f'<title>{path}</title><p>Some words.</p><a href="{link}">on</a>'.encode()
         html = ("Content-Type", "text/html")
-        return Planted(
+        return PlantedPage(
             host="moved.test", path=path, status=301 if to else 200,
             headers=(html, ("Location", to)) if to else (html,), body=body,
         )  # fmt: skip
@@ -58,7 +58,7 @@ def test_redirects_are_links_but_for_those_of_seeds(tmp_path: Path) -> None:
         assert f"{seed}other" not in {request.url for request in server.log()}
 
 
-def test_a_smaller_rank_comes_first(server: Server, terms: Terms) -> None:
+def test_a_smaller_rank_comes_first(server: WebServer, terms: Terms) -> None:
     def rank(link: Link) -> int:
         assert link.depth > 0
         return -len(link.url)
@@ -71,7 +71,7 @@ def test_a_smaller_rank_comes_first(server: Server, terms: Terms) -> None:
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_each_page_is_told_before_the_loop_gets_it(server: Server, terms: Terms, is_async: bool) -> None:
+def test_each_page_is_told_before_the_loop_gets_it(server: WebServer, terms: Terms, is_async: bool) -> None:
     told: list[Page] = []
 
     async def tell(page: Page) -> None:
@@ -96,7 +96,7 @@ async def fail_later(_page: Page) -> None:
     ("hook", "function"), [("should_visit", fail), ("rank", fail), ("on_page", fail), ("on_page", fail_later)]
 )
 def test_a_hook_that_raises_is_reported_once_a_page_and_the_crawl_goes_on(
-    server: Server, terms: Terms, caplog: pytest.LogCaptureFixture, hook: str, function: object
+    server: WebServer, terms: Terms, caplog: pytest.LogCaptureFixture, hook: str, function: object
 ) -> None:
     with Crawl(server.seeds(), **terms, **{hook: function}) as crawl:  # type: ignore[arg-type]
         urls = {page.url for page in crawl}
@@ -109,7 +109,7 @@ def test_a_hook_that_raises_is_reported_once_a_page_and_the_crawl_goes_on(
 
 
 def test_a_rank_that_is_no_whole_number_is_such_a_mistake(
-    server: Server, terms: Terms, caplog: pytest.LogCaptureFixture
+    server: WebServer, terms: Terms, caplog: pytest.LogCaptureFixture
 ) -> None:
     with Crawl(server.seeds(), **terms, rank=lambda _link: 0.5) as crawl:  # type: ignore[arg-type, return-value]
         assert len(list(crawl)) == ALL
@@ -117,14 +117,14 @@ def test_a_rank_that_is_no_whole_number_is_such_a_mistake(
     assert complaints(caplog)
 
 
-def test_a_rank_beyond_what_a_frontier_holds_counts_as_the_largest(server: Server, terms: Terms) -> None:
+def test_a_rank_beyond_what_a_frontier_holds_counts_as_the_largest(server: WebServer, terms: Terms) -> None:
     with Crawl(server.seeds(), **terms, rank=lambda link: 10**30 * (-1) ** link.depth) as crawl:
         assert len(list(crawl)) == ALL
     assert crawl.hook_errors == 0
 
 
 def test_without_logging_of_its_own_a_program_sees_what_went_wrong(
-    server: Server, terms: Terms, capfd: pytest.CaptureFixture[str]
+    server: WebServer, terms: Terms, capfd: pytest.CaptureFixture[str]
 ) -> None:
     root = logging.getLogger()
     handlers, root.handlers = root.handlers, []

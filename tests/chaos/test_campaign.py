@@ -9,7 +9,7 @@ import pytest
 from chaos.campaign import Campaign, Run, Size
 from chaos.judging import STAMPED_LATE_S, Loss
 from gossamer.urls import identify
-from gossamer_simweb import Request
+from gossamer_simweb import LoggedRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,8 +51,8 @@ def test_a_run_that_breaks_off_fails_and_the_next_one_goes_on(capsys: pytest.Cap
     assert "RuntimeError: no 2" in said
 
 
-def request(url: str, arrived: float, kind: str = "page") -> Request:
-    return Request(arrived, arrived + 0.1, kind, "GET", "http", "a.test", "/", 200, 1, "", 0.0, False, "", url)
+def request(url: str, arrived: float, kind: str = "page") -> LoggedRequest:
+    return LoggedRequest(arrived, arrived + 0.1, kind, "GET", "http", "a.test", "/", 200, 1, "", 0.0, False, "", url)
 
 
 def test_only_what_the_frontier_did_not_know_can_be_lost() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from gossamer_simweb import Server, Verdict
+    from gossamer_simweb import Verdict, WebServer
 
 PATIENCE_S = 120.0  # for machines that have other things to do
 EMAIL = "tests@example.org"
@@ -33,7 +33,7 @@ class Crawl:
 
     def __init__(
         self,
-        server: Server,
+        server: WebServer,
         folder: Path,
         *more_seeds: str,
         delay_s: float,
@@ -225,7 +225,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def is_asked(server: Server, host: str) -> bool:
+def is_asked(server: WebServer, host: str) -> bool:
     """Whether a host of a web is being asked for something: the server logs that only when it is over."""
     address = int.from_bytes(socket.inet_aton(server.web.address(host) or ""), sys.byteorder)
     theirs, established = f"{address:08X}:{server.port:04X}", "01"

@@ -12,30 +12,32 @@ from gossamer.records import Reason
 from gossamer.store.reading import last_pages, requests
 from gossamer.store.scanning import Record, scan
 from gossamer.urls import identify
-from gossamer_simweb import Planted, WebSpec
+from gossamer_simweb import PlantedPage, WebSpec
 from tests.end_to_end.crawls import Crawl, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 HOST = "papers.test"
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
 PDF = (("Content-Type", "application/pdf"),)
 CSS = (("Content-Type", "text/css"),)
 PLANTED = (
-    Planted(host=HOST, headers=HTML, body=b'<a href="/list">papers</a> <a href="/1.pdf">1</a> <a href="/a.css">x</a>'),
-    Planted(host=HOST, path="/list", headers=HTML, body=b'<a href="/2.pdf">2</a> <a href="/deeper">more</a>'),
-    Planted(host=HOST, path="/deeper", headers=HTML, body=b'<a href="/3.pdf">3</a>'),
-    Planted(host=HOST, path="/a.css", headers=CSS, body=b"p { color: red }"),
-    *(Planted(host=HOST, path=f"/{n}.pdf", headers=PDF, body=b"%%PDF-1.7 %d" % n) for n in (1, 2, 3)),
+    PlantedPage(
+        host=HOST, headers=HTML, body=b'<a href="/list">papers</a> <a href="/1.pdf">1</a> <a href="/a.css">x</a>'
+    ),
+    PlantedPage(host=HOST, path="/list", headers=HTML, body=b'<a href="/2.pdf">2</a> <a href="/deeper">more</a>'),
+    PlantedPage(host=HOST, path="/deeper", headers=HTML, body=b'<a href="/3.pdf">3</a>'),
+    PlantedPage(host=HOST, path="/a.css", headers=CSS, body=b"p { color: red }"),
+    *(PlantedPage(host=HOST, path=f"/{n}.pdf", headers=PDF, body=b"%%PDF-1.7 %d" % n) for n in (1, 2, 3)),
 )
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[WebServer]:
     with simweb.serve(WebSpec(sites=1, pages=1, planted=PLANTED)) as running:
         yield running
 
@@ -43,7 +45,7 @@ def server() -> Iterator[Server]:
 class Papers:
     """A crawl for PDF files that has ended."""
 
-    def __init__(self, server: Server, folder: Path, *flags: str) -> None:
+    def __init__(self, server: WebServer, folder: Path, *flags: str) -> None:
         self._front = f"http://{HOST}:{server.port}"
         self.folder = folder
         crawl = Crawl(server, folder, delay_s=0.0, workers=1)
@@ -75,7 +77,7 @@ class Papers:
         return state.reason
 
 
-def test_html_that_is_not_accepted_is_read_for_its_links_and_not_stored(server: Server, tmp_path: Path) -> None:
+def test_html_that_is_not_accepted_is_read_for_its_links_and_not_stored(server: WebServer, tmp_path: Path) -> None:
     papers = Papers(server, tmp_path / "data")
     assert papers.stored() == papers.archived() == {"/1.pdf", "/2.pdf", "/3.pdf"}
     received = papers.received()
@@ -88,7 +90,7 @@ def test_html_that_is_not_accepted_is_read_for_its_links_and_not_stored(server: 
     assert said("verify", "--data-dir", str(papers.folder))
 
 
-def test_html_whose_links_lie_too_deep_is_not_even_read(server: Server, tmp_path: Path) -> None:
+def test_html_whose_links_lie_too_deep_is_not_even_read(server: WebServer, tmp_path: Path) -> None:
     papers = Papers(server, tmp_path / "data", "--max-depth", "1")
     assert papers.stored() == {"/1.pdf"}
     received = papers.received()

@@ -6,7 +6,7 @@ import socket
 from typing import TYPE_CHECKING
 
 import gossamer_simweb as simweb
-from gossamer_simweb import Planted, plain_web
+from gossamer_simweb import PlantedPage, plain_web
 from tests.end_to_end.crawls import EMAIL, Start, said
 from tests.end_to_end.test_dead_hosts import rows
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGES = (
-    Planted(host="a.test", body=b"<title>Home</title><p>Home, sweet home.</p><a href=/2>two</a>"),
-    Planted(host="a.test", path="/2", body=b"<title>Two</title><p>The second page.</p>"),
+    PlantedPage(host="a.test", body=b"<title>Home</title><p>Home, sweet home.</p><a href=/2>two</a>"),
+    PlantedPage(host="a.test", path="/2", body=b"<title>Two</title><p>The second page.</p>"),
 )
 REQUESTS = "select kind || ' ' || url || ' ' || reason || status from requests order by started_at"
 

@@ -17,13 +17,13 @@ from tests.frontier.postgres_server import new_database
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 SITES, PAGES = 3, 120  # so many take long; none is to be found by way of an excluded one alone
 HEEDED_S = 5.0
 
 
-def asked_since(since_s: float, server: Server) -> list[str]:
+def asked_since(since_s: float, server: WebServer) -> list[str]:
     return [request.url for request in server.log() if request.arrived > since_s]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import gossamer_simweb as simweb
-from gossamer_simweb import Planted, plain_web
+from gossamer_simweb import PlantedPage, plain_web
 from tests.end_to_end.crawls import EMAIL, Start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOME = Planted(host="a.test", body=b"<title>Home</title><p>Home, sweet home.</p>")
-MOVED = Planted(host="b.test", status=301, headers=(("Location", "http://b.test:{port}/gone"),))
+HOME = PlantedPage(host="a.test", body=b"<title>Home</title><p>Home, sweet home.</p>")
+MOVED = PlantedPage(host="b.test", status=301, headers=(("Location", "http://b.test:{port}/gone"),))
 WEB = plain_web(sites=1, pages=1, planted=(HOME, MOVED))
 
 

@@ -12,7 +12,7 @@ import gossamer_simweb as simweb
 from gossamer.cli import run
 from gossamer.crawl.engines import open_existing
 from gossamer.urls import site_of
-from gossamer_simweb import Planted, plain_web
+from gossamer_simweb import PlantedPage, plain_web
 from tests.end_to_end.crawls import Crawl, wait_until
 
 if TYPE_CHECKING:
@@ -60,10 +60,10 @@ def test_it_is_set_aside_tried_again_and_recovers(tmp_path: Path, capsys: pytest
 def test_what_one_hosts_robots_txt_asks_for_holds_for_the_whole_site(tmp_path: Path) -> None:
     later = (("Content-Type", "text/plain"), ("Retry-After", "4"))
     pages = (
-        Planted(host="a.test", body=b"<a href='//www.a.test:{port}/'>www</a> <a href=/2>2</a>"),
-        Planted(host="a.test", path="/2"),
-        Planted(host="www.a.test"),
-        Planted(host="www.a.test", path="/robots.txt", status=503, headers=later),
+        PlantedPage(host="a.test", body=b"<a href='//www.a.test:{port}/'>www</a> <a href=/2>2</a>"),
+        PlantedPage(host="a.test", path="/2"),
+        PlantedPage(host="www.a.test"),
+        PlantedPage(host="www.a.test", path="/robots.txt", status=503, headers=later),
     )
     with simweb.serve(plain_web(sites=1, pages=1, planted=pages)) as server:
         crawl = Crawl(server, tmp_path / "data", f"http://a.test:{server.port}/", delay_s=DELAY_S, workers=1)

@@ -14,7 +14,7 @@ import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.records import Reason, UrlStatus
 from gossamer.urls import identify, normalise
-from gossamer_simweb import Behaviour, Planted, WebSpec
+from gossamer_simweb import Behaviour, PlantedPage, WebSpec
 from tests.end_to_end.crawls import Crawl
 
 if TYPE_CHECKING:
@@ -27,21 +27,21 @@ ZEROS = b"\0" * 50_000_000
 WORST_LAG_S = 8.0  # a page that got at the event loop would hold it for as long as the page takes
 
 
-def _page(body: bytes | str, *headers: tuple[str, str]) -> Planted:
+def _page(body: bytes | str, *headers: tuple[str, str]) -> PlantedPage:
     content = body if isinstance(body, bytes) else body.encode()
-    return Planted(host="", body=content, headers=(HTML, *headers))
+    return PlantedPage(host="", body=content, headers=(HTML, *headers))
 
 
-def _encoded(coding: str, body: bytes) -> Planted:
+def _encoded(coding: str, body: bytes) -> PlantedPage:
     return _page(body, ("Content-Encoding", coding))
 
 
-def _server(behaviour: Behaviour, body: bytes = b"<p>text " * 100, **more: float) -> Planted:
-    return Planted(host="", body=body, behaviour=behaviour, **more)  # type: ignore[arg-type]
+def _server(behaviour: Behaviour, body: bytes = b"<p>text " * 100, **more: float) -> PlantedPage:
+    return PlantedPage(host="", body=body, behaviour=behaviour, **more)  # type: ignore[arg-type]
 
 
-def _redirect(location: str, status: int = 302) -> Planted:
-    return Planted(host="", status=status, headers=(("Location", location),))
+def _redirect(location: str, status: int = 302) -> PlantedPage:
+    return PlantedPage(host="", status=status, headers=(("Location", location),))
 
 
 PAGES = {
@@ -120,7 +120,7 @@ REASONS = {
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crawl, dict[str, str]]]:
     """A finished crawl of a good web and of all hostile pages, each on a site of its own."""
     planted = tuple(
-        Planted(
+        PlantedPage(
             host=f"{name.replace('.', '')}.test", status=page.status, headers=page.headers, body=page.body,
             behaviour=page.behaviour, delay_s=page.delay_s,
         )

@@ -15,7 +15,7 @@ import pytest
 import gossamer_simweb as simweb
 from gossamer.crawl.engines import open_existing
 from gossamer.supervisor.lock import holders
-from gossamer_simweb import Planted, PlantedRobots, WebSpec, plain_web
+from gossamer_simweb import PlantedPage, PlantedRobots, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, is_running, wait_until
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.records import SiteState
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
     from tests.end_to_end.crawls import Start
 
 SITES = 12
@@ -35,13 +35,13 @@ ON_DISK = pytest.mark.parametrize("frontier", [""])  # where it is makes no diff
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server() -> Iterator[WebServer]:
     with simweb.serve(SPEC) as running:
         yield running
 
 
 @pytest.fixture
-def crawl(server: Server, tmp_path: Path, frontier: str) -> Crawl:
+def crawl(server: WebServer, tmp_path: Path, frontier: str) -> Crawl:
     return Crawl(server, tmp_path / "data", delay_s=DELAY_S, frontier=frontier)
 
 
@@ -85,7 +85,7 @@ def test_killing_a_worker_loses_nothing(crawl: Crawl) -> None:
 def test_a_crash_does_not_forget_the_delay_that_a_site_asks_for(tmp_path: Path, frontier: str) -> None:
     robots = PlantedRobots(host="slow.test", crawl_delay_s=2.0)
     pages = [
-        Planted(host="slow.test", path=path, body=b"<a href=/a>a</a><a href=/b>b</a>", links=_SLOW)
+        PlantedPage(host="slow.test", path=path, body=b"<a href=/a>a</a><a href=/b>b</a>", links=_SLOW)
         for path in ("/", "/a", "/b")
     ]
     with simweb.serve(plain_web(sites=1, pages=1, planted=tuple(pages), planted_robots=(robots,))) as server:
@@ -105,7 +105,7 @@ def test_what_a_site_asks_for_is_written_down_at_once(tmp_path: Path, frontier: 
     """The rest is reported in batches; here the next one is due only after the test."""
     headers = (("Content-Type", "text/html"), ("Retry-After", "1000"))
     robots = PlantedRobots(host="busy.test", crawl_delay_s=0.5)
-    page = Planted(host="busy.test", status=429, headers=headers, body=b"later")
+    page = PlantedPage(host="busy.test", status=429, headers=headers, body=b"later")
     with simweb.serve(plain_web(sites=1, pages=1, planted=(page,), planted_robots=(robots,))) as server:
         seed = f"http://busy.test:{server.port}/"
         crawl = Crawl(server, tmp_path / "data", seed, delay_s=DELAY_S, workers=1, frontier=frontier)

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 SITES, PAGES = 6, 6
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[WebServer]:
     with simweb.serve(plain_web(sites=SITES, pages=PAGES, links_across=0.0)) as running:
         yield running
 
 
-def test_a_page_limit_is_kept_to_the_page_and_can_be_raised(server: Server, tmp_path: Path, frontier: str) -> None:
+def test_a_page_limit_is_kept_to_the_page_and_can_be_raised(server: WebServer, tmp_path: Path, frontier: str) -> None:
     crawl = Crawl(server, tmp_path / "data", delay_s=0.1, frontier=frontier)
     said = crawl.finish("--max-pages", "17")
     assert "The page limit is reached: 17 pages" in said
@@ -42,7 +42,7 @@ def test_a_page_limit_is_kept_to_the_page_and_can_be_raised(server: Server, tmp_
     assert len(list(last_pages(crawl.folder))) == SITES * PAGES
 
 
-def test_a_crawl_goes_on_with_the_settings_it_had(server: Server, tmp_path: Path) -> None:
+def test_a_crawl_goes_on_with_the_settings_it_had(server: WebServer, tmp_path: Path) -> None:
     crawl = Crawl(server, tmp_path / "data", delay_s=1.0)
     begun_s = time.monotonic()
     said = crawl.finish("--max-duration", "2s")
@@ -59,7 +59,7 @@ def test_a_crawl_goes_on_with_the_settings_it_had(server: Server, tmp_path: Path
     assert simweb.judge(ours, delay_s=1.0, expected=None).early == ()
 
 
-def test_a_disk_that_is_nearly_full_pauses_the_crawl_and_says_so(server: Server, tmp_path: Path) -> None:
+def test_a_disk_that_is_nearly_full_pauses_the_crawl_and_says_so(server: WebServer, tmp_path: Path) -> None:
     crawl = Crawl(server, tmp_path / "data", delay_s=0.1, workers=1)
     before = server.answered()
     with crawl.start("--min-free-space", "1000TB") as start:
@@ -73,7 +73,7 @@ def test_a_disk_that_is_nearly_full_pauses_the_crawl_and_says_so(server: Server,
     assert f"Nothing is left to fetch: {SITES * PAGES} pages" in crawl.finish("--min-free-space", "0")
 
 
-def test_only_the_seeds_are_fetched_when_asked_for(server: Server, tmp_path: Path) -> None:
+def test_only_the_seeds_are_fetched_when_asked_for(server: WebServer, tmp_path: Path) -> None:
     crawl = Crawl(server, tmp_path / "data", delay_s=0.1, workers=1)
     said = crawl.finish("--seeded-urls-only", "--no-warc")
     assert f"Nothing is left to fetch: {SITES} pages" in said

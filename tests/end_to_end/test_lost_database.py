@@ -12,7 +12,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import gossamer_simweb as simweb
-from gossamer_simweb import Behaviour, Planted, plain_web
+from gossamer_simweb import Behaviour, PlantedPage, plain_web
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, wait_until
 from tests.frontier import postgres_server
 from tests.frontier.postgres_server import new_database
@@ -71,7 +71,7 @@ def kill_the_worker(start: Start) -> float:
 def test_a_worker_that_cannot_renew_its_lease_starts_nothing_aborts_what_is_under_way_and_goes_on(
     tmp_path: Path,
 ) -> None:
-    hanging = Planted(host="hang.test", behaviour=Behaviour.HANG)
+    hanging = PlantedPage(host="hang.test", behaviour=Behaviour.HANG)
     address = new_database()
     with simweb.serve(plain_web(sites=8, pages=30, planted=(hanging,))) as server:
         hang = f"http://hang.test:{server.port}/"

@@ -16,7 +16,7 @@ from gossamer.rules.robots import MAX_DELAY_S
 from gossamer.store.reading import last_pages
 from gossamer.urls import identify, site_of
 from gossamer_simweb import plain_web
-from gossamer_simweb.spec import Planted, PlantedRobots
+from gossamer_simweb.spec import PlantedPage, PlantedRobots
 from tests.api.conftest import terms_for
 from tests.end_to_end.crawls import Crawl
 from tests.frontier.postgres_server import new_database
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.records import PageRow
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 HTML = ("Content-Type", "text/html; charset=utf-8")
 DELAY_S = 0.2
@@ -35,18 +35,18 @@ NO_TRAINING = ("Content-Signal", "ai-train=no")
 
 def page(
     host: str, path: str, head: str = "", *headers: tuple[str, str], links: str = "", delay_s: float = 0
-) -> Planted:
+) -> PlantedPage:
     anchors = "".join(f"<a href={link}>{link}</a> " for link in links.split())
     body = f"<title>{path}</title>{head}<p>This is the page {path} of {host}.</p>{anchors}"
-    return Planted(host=host, path=path, headers=(HTML, *headers), body=body.encode(), delay_s=delay_s)
+    return PlantedPage(host=host, path=path, headers=(HTML, *headers), body=body.encode(), delay_s=delay_s)
 
 
 def canonical(path: str) -> str:
     return f"<link rel=canonical href={path}>"
 
 
-def moved(host: str, path: str, to: str) -> Planted:
-    return Planted(host=host, path=path, status=301, headers=(HTML, ("Location", to)))
+def moved(host: str, path: str, to: str) -> PlantedPage:
+    return PlantedPage(host=host, path=path, status=301, headers=(HTML, ("Location", to)))
 
 
 ROBOTS = b"User-agent: *\nContent-Signal: ai-train=no\nContent-Usage: /free train-ai=y\nCrawl-delay: 0\n"
@@ -63,7 +63,7 @@ WEB = plain_web(
         page("signal.test", "/tdm", "", ("TDM-Reservation", "1")),
         page("signal.test", "/image", "<meta name=robots content=noimageai>"),
         page("signal.test", "/other", "", ("X-Robots-Tag", "otherbot: noai")), page("signal.test", "/free"),
-        page("reserved.test", "/"), Planted(host="reserved.test", path="/robots.txt", body=ROBOTS),
+        page("reserved.test", "/"), PlantedPage(host="reserved.test", path="/robots.txt", body=ROBOTS),
         page("canon.test", "/", links="/a?x=1 /left /self /gone /away /slash /one", head=canonical("/")),
         page("canon.test", "/a?x=1", canonical("/a")), page("canon.test", "/a", canonical("/a")),
         page("canon.test", "/left", canonical("/right")), page("canon.test", "/right", canonical("/left")),
@@ -89,7 +89,7 @@ def crawl(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield crawl
 
 
-def seeds(server: Server) -> list[str]:
+def seeds(server: WebServer) -> list[str]:
     hosts = dict.fromkeys(planted.host for planted in WEB.planted)
     return [f"http://{host}:{server.port}/" for host in hosts]
 
@@ -98,7 +98,7 @@ def kept(crawl: Crawl, site: str) -> dict[str, PageRow]:
     return {row.title: row for row in last_pages(crawl.folder) if row.site == site and row.title}
 
 
-def gaps_s(server: Server, site: str) -> list[float]:
+def gaps_s(server: WebServer, site: str) -> list[float]:
     """Return the pauses between pages, from the end of each to the beginning of the next."""
     pages = sorted(request for request in server.log() if site_of(request.url) == site and request.kind == "page")
     return [later.arrived - earlier.ended for earlier, later in pairwise(pages)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 SPEC = plain_web(sites=8, pages=12, missing=0.1, redirect=0.1)
 
@@ -26,7 +26,7 @@ def ask(crawl: Crawl, sql: str, capsys: pytest.CaptureFixture[str]) -> list[dict
     return list(json.loads(capsys.readouterr().out))
 
 
-def asked_for(server: Server) -> Counter[tuple[str, str, int]]:
+def asked_for(server: WebServer) -> Counter[tuple[str, str, int]]:
     return Counter((request.kind, request.url, request.status) for request in server.log())
 
 
@@ -35,7 +35,7 @@ def written_down(crawl: Crawl, capsys: pytest.CaptureFixture[str]) -> Counter[tu
     return Counter((row["kind"], row["url"], row["status"]) for row in rows)
 
 
-def good_pages(server: Server) -> set[str]:
+def good_pages(server: WebServer) -> set[str]:
     return {request.url for request in server.log() if request.kind == "page" and request.status == 200}
 
 

@@ -28,7 +28,7 @@ from tests.inspect.crawls import Crawl as Stored
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
     from tests.end_to_end.crawls import Start
 
 OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -58,7 +58,7 @@ only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a 
 class Stage:
     """A crawl in the middle, and folders that every user can reach."""
 
-    def __init__(self, server: Server, root: Path, frontier: str) -> None:
+    def __init__(self, server: WebServer, root: Path, frontier: str) -> None:
         self.crawl = Crawl(server, root / "data", delay_s=0.3, workers=1, frontier=frontier)
         self.frontier = frontier
         self._root = root

@@ -15,7 +15,7 @@ from gossamer.rules.hosts import rules_of
 from gossamer.store.reading import requests
 from gossamer.urls import identify, site_of
 from gossamer_simweb import WebSpec, plain_web
-from gossamer_simweb.spec import Behaviour, Planted
+from gossamer_simweb.spec import Behaviour, PlantedPage
 from tests.end_to_end.crawls import Crawl, said
 from tests.frontier.postgres_server import new_database
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.rules.robots import RobotsRules
-    from gossamer_simweb import Request, Server
+    from gossamer_simweb import LoggedRequest, WebServer
 
 DELAY_S = 0.2
 CROWD, SHOPS = 200, 20
@@ -34,28 +34,28 @@ NOT_PRIVATE = b"User-agent: *\nDisallow: /private\n"
 SHORT_WAITS = ("--set", "robots_retry_waits=0.2", "--set", "robots_give_up=0")
 
 
-def pages(host: str) -> list[Planted]:
+def pages(host: str) -> list[PlantedPage]:
     """A front page with a link to a page that most robots.txt files here forbid."""
-    front = Planted(host=host, headers=HTML, body=b"<title>Front</title><a href=/private>private</a>")
-    return [front, Planted(host=host, path="/private", headers=HTML, body=b"<title>Private</title>")]
+    front = PlantedPage(host=host, headers=HTML, body=b"<title>Front</title><a href=/private>private</a>")
+    return [front, PlantedPage(host=host, path="/private", headers=HTML, body=b"<title>Private</title>")]
 
 
-def moved(host: str, to: str, *, path: str = "/robots.txt") -> Planted:
+def moved(host: str, to: str, *, path: str = "/robots.txt") -> PlantedPage:
     leads_to = to if to.startswith("http") else None
-    return Planted(
+    return PlantedPage(
         host=host, path=path, status=301, headers=(("Location", to),), leads_to=leads_to, is_robots=True
     )  # fmt: skip
 
 
-def robots(host: str, body: bytes = NOT_PRIVATE, *, path: str = "/robots.txt", status: int = 200) -> Planted:
-    return Planted(host=host, path=path, status=status, headers=TEXT, body=body, is_robots=True)
+def robots(host: str, body: bytes = NOT_PRIVATE, *, path: str = "/robots.txt", status: int = 200) -> PlantedPage:
+    return PlantedPage(host=host, path=path, status=status, headers=TEXT, body=body, is_robots=True)
 
 
 def at(host: str, path: str = "/robots.txt") -> str:
     return f"http://{host}:{{port}}{path}"
 
 
-def chain(*hosts: str) -> list[Planted]:
+def chain(*hosts: str) -> list[PlantedPage]:
     """robots.txt files that redirect to each other; the last forbids something."""
     return [*(moved(host, at(target)) for host, target in pairwise(hosts)), robots(hosts[-1])]
 
@@ -80,10 +80,10 @@ PLANTED = [
     moved("nobody.test", at("no-such-name.test")),
     moved("busy.test", at("fails.test")), robots("fails.test", status=503),
     moved("lost.test", at("cut.test")),
-    Planted(host="cut.test", path="/robots.txt", headers=TEXT, body=NOT_PRIVATE, behaviour=Behaviour.SHORT),
+    PlantedPage(host="cut.test", path="/robots.txt", headers=TEXT, body=NOT_PRIVATE, behaviour=Behaviour.SHORT),
     moved("huge.test", at("vast.test")), robots("vast.test", NOT_PRIVATE + b"#" * 600_000 + b"\nDisallow: /\n"),
     moved("ftp.test", "ftp://central.test/robots.txt"),
-    Planted(host="nowhere.test", path="/robots.txt", status=302),
+    PlantedPage(host="nowhere.test", path="/robots.txt", status=302),
     moved("missing.test", at("lacks.test")), robots("lacks.test", status=404),
     moved("slow.test", at("patient.test", "/for/slow.txt")),
     robots("patient.test", NOT_PRIVATE + b"Crawl-delay: 1\n", path="/for/slow.txt"),
@@ -115,7 +115,7 @@ class Finished:
         self.log = crawl.server.log()
         self.port = crawl.server.port
 
-    def asked(self, host: str) -> list[Request]:
+    def asked(self, host: str) -> list[LoggedRequest]:
         return sorted(request for request in self.log if request.host.partition(":")[0] == host)
 
     def paths(self, host: str) -> list[str]:
@@ -137,7 +137,7 @@ class Finished:
         return said("explain", what, "--data-dir", str(self.folder))
 
 
-def crawled(server: Server, folder: Path, hosts: list[str], *flags: str, frontier: str = "") -> Finished:
+def crawled(server: WebServer, folder: Path, hosts: list[str], *flags: str, frontier: str = "") -> Finished:
     seeds = [f"http://{host}:{server.port}/" for host in hosts]
     crawl = Crawl(server, folder, *seeds, delay_s=DELAY_S, workers=1, frontier=frontier)
     crawl.finish(*SHORT_WAITS, *flags)

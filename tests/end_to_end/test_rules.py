@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 NO_LIMIT = "--max-depth=60"
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def server() -> Iterator[WebServer]:
     with simweb.serve(plain_web(sites=5, pages=8, links_across=0.5, redirect=0.1, away=0.1)) as running:
         yield running
 
@@ -31,7 +31,7 @@ def server() -> Iterator[Server]:
 class Begun:
     """A crawl from one seed, and what it asked for since it began."""
 
-    def __init__(self, server: Server, folder: Path, *, frontier: str = "") -> None:
+    def __init__(self, server: WebServer, folder: Path, *, frontier: str = "") -> None:
         self.crawl = Crawl(server, folder, delay_s=0.0, workers=1, frontier=frontier)
         self.crawl.seeds = server.seeds(1)
         (folder.parent / f"{folder.name}-seeds.txt").write_text("".join(self.crawl.seeds))
@@ -48,7 +48,7 @@ class Begun:
 
 
 def test_rules_that_become_narrower_and_wider_hold_as_if_they_always_had(
-    server: Server, tmp_path: Path, frontier: str
+    server: WebServer, tmp_path: Path, frontier: str
 ) -> None:
     begun = Begun(server, tmp_path / "data", frontier=frontier)
     begun.crawl.finish("--scope", "web", "--max-pages", "6")
@@ -64,7 +64,7 @@ def test_rules_that_become_narrower_and_wider_hold_as_if_they_always_had(
 
 
 @pytest.mark.parametrize("kept", [(), ("--no-warc", "--links")])
-def test_a_greater_depth_brings_back_what_lies_there(server: Server, tmp_path: Path, kept: tuple[str, ...]) -> None:
+def test_a_greater_depth_brings_back_what_lies_there(server: WebServer, tmp_path: Path, kept: tuple[str, ...]) -> None:
     begun = Begun(server, tmp_path / "data")
     begun.crawl.finish("--scope", "web", "--max-depth", "1", *kept)
     assert begun.visited() == begun.expected("web", 1)
@@ -72,7 +72,7 @@ def test_a_greater_depth_brings_back_what_lies_there(server: Server, tmp_path: P
     assert begun.visited() == begun.expected("web", 3)
 
 
-def test_without_archives_and_links_a_start_says_what_it_cannot_know(server: Server, tmp_path: Path) -> None:
+def test_without_archives_and_links_a_start_says_what_it_cannot_know(server: WebServer, tmp_path: Path) -> None:
     begun = Begun(server, tmp_path / "data")
     begun.crawl.finish("--scope", "web", "--max-depth", "1", "--no-warc")
     before = begun.visited()
@@ -80,7 +80,7 @@ def test_without_archives_and_links_a_start_says_what_it_cannot_know(server: Ser
     assert begun.visited() == before
 
 
-def test_include_patterns_and_a_limit_per_site_hold_and_can_be_widened(server: Server, tmp_path: Path) -> None:
+def test_include_patterns_and_a_limit_per_site_hold_and_can_be_widened(server: WebServer, tmp_path: Path) -> None:
     begun = Begun(server, tmp_path / "data")
     begun.crawl.finish("--scope", "web", "--include", "*e*", "--max-pages-per-site", "2")
     assert begun.visited() > set(begun.crawl.seeds)
@@ -91,7 +91,7 @@ def test_include_patterns_and_a_limit_per_site_hold_and_can_be_widened(server: S
     assert begun.visited() == begun.expected("web")
 
 
-def test_only_pages_in_the_languages_that_are_wanted_are_kept(server: Server, tmp_path: Path) -> None:
+def test_only_pages_in_the_languages_that_are_wanted_are_kept(server: WebServer, tmp_path: Path) -> None:
     begun = Begun(server, tmp_path / "data")
     with begun.crawl.start("--languages", "de,fr") as start:
         start.end(status=3)  # no seed has a page that is kept: all of this web is English

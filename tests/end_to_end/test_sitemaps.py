@@ -14,7 +14,7 @@ from gossamer.cli import run
 from gossamer.crawl.engines import open_existing
 from gossamer.records import Reason, RequestKind
 from gossamer.store.reading import last_pages, requests
-from gossamer_simweb import Planted, PlantedRobots, WebSpec, plain_web
+from gossamer_simweb import PlantedPage, PlantedRobots, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl
 
 if TYPE_CHECKING:
@@ -93,28 +93,28 @@ def test_without_the_flag_nobody_asks_for_a_sitemap(tmp_path: Path, frontier: st
 XML = (("Content-Type", "application/xml"),)
 ODD = (
     # By convention, and a page for everything: nobody promised a sitemap.
-    Planted(host="soft.test"),
-    Planted(host="soft.test", path="/sitemap.xml", body=b"<html>Not found, with status 200"),
+    PlantedPage(host="soft.test"),
+    PlantedPage(host="soft.test", path="/sitemap.xml", body=b"<html>Not found, with status 200"),
     # Named, and no sitemap; named, and disallowed; named, and there at the second try.
-    Planted(host="bad.test"),
-    Planted(host="bad.test", path="/map", body=b"<html>A page about maps"),
-    Planted(host="bad.test", path="/busy.xml", status=503, headers=XML),
+    PlantedPage(host="bad.test"),
+    PlantedPage(host="bad.test", path="/map", body=b"<html>A page about maps"),
+    PlantedPage(host="bad.test", path="/busy.xml", status=503, headers=XML),
     # Entities, and a bomb that also lists a page.
-    Planted(host="evil.test"),
-    Planted(host="evil.test", path="/laughs.xml", headers=XML, body=b"<!DOCTYPE x [<!ENTITY l 'ha'>]><urlset>&l;"),
-    Planted(
+    PlantedPage(host="evil.test"),
+    PlantedPage(host="evil.test", path="/laughs.xml", headers=XML, body=b"<!DOCTYPE x [<!ENTITY l 'ha'>]><urlset>&l;"),
+    PlantedPage(
         host="evil.test", path="/bomb.xml.gz", headers=(("Content-Type", "application/gzip"),),
         body=gzip.compress(b"<urlset><url><loc>/found</loc></url>" + bytes(60_000_000), 1),
         links=("http://evil.test:{port}/found",),
     ),
-    Planted(host="evil.test", path="/found"),
+    PlantedPage(host="evil.test", path="/found"),
     # What it lists is as deep as a link of the front page, and no deeper is gone.
-    Planted(host="deep.test"),
-    Planted(
+    PlantedPage(host="deep.test"),
+    PlantedPage(
         host="deep.test", path="/sitemap.xml", headers=XML,
         body=b"<urlset><url><loc>/one</loc></url></urlset>", links=("http://deep.test:{port}/one",),
     ),
-    Planted(host="deep.test", path="/one", body=b"<a href=/two>two</a>", links=("http://deep.test:{port}/two",)),
+    PlantedPage(host="deep.test", path="/one", body=b"<a href=/two>two</a>", links=("http://deep.test:{port}/two",)),
 )  # fmt: skip
 ODD_ROBOTS = (
     PlantedRobots(
@@ -157,9 +157,9 @@ def test_what_a_site_calls_important_comes_first(tmp_path: Path, frontier: str) 
     entries = "".join(f"<url><loc>/{n}</loc><priority>0.{n % 9}</priority></url>" for n in range(5_000))
     entries += "<url><loc>/first</loc><priority>1.0</priority></url>"
     pages = (
-        Planted(host="a.test"),
-        Planted(host="a.test", path="/sitemap.xml", headers=XML, body=f"<urlset>{entries}</urlset>".encode()),
-        *(Planted(host="a.test", path=f"/{n}", body=str(n).encode()) for n in ("first", *range(100))),
+        PlantedPage(host="a.test"),
+        PlantedPage(host="a.test", path="/sitemap.xml", headers=XML, body=f"<urlset>{entries}</urlset>".encode()),
+        *(PlantedPage(host="a.test", path=f"/{n}", body=str(n).encode()) for n in ("first", *range(100))),
     )
     with simweb.serve(plain_web(sites=1, pages=1, planted=pages)) as server:
         crawl = Crawl(

@@ -16,14 +16,14 @@ from gossamer.crawl.engines import open_existing
 from gossamer.records import UrlStatus
 from gossamer.store.checking import check
 from gossamer.urls import identify
-from gossamer_simweb import Behaviour, Planted, WebSpec, plain_web
+from gossamer_simweb import Behaviour, PlantedPage, WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl, assert_nothing_lost, is_asked, is_running, said, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 SITES = 12
 DELAY_S = 0.2
@@ -31,13 +31,13 @@ ON_DISK = pytest.mark.parametrize("frontier", [""])  # where it is makes no diff
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server() -> Iterator[WebServer]:
     with simweb.serve(WebSpec(sites=SITES, pages=14, slow_s=0.1, crawl_delay_s=0.4, broken=0)) as running:
         yield running
 
 
 @pytest.fixture
-def crawl(server: Server, tmp_path: Path, frontier: str) -> Crawl:
+def crawl(server: WebServer, tmp_path: Path, frontier: str) -> Crawl:
     return Crawl(server, tmp_path / "data", delay_s=DELAY_S, frontier=frontier)
 
 
@@ -79,7 +79,7 @@ def test_after_a_stop_nothing_more_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_stop_takes_less_than_ten_seconds_whatever_is_under_way(tmp_path: Path) -> None:
-    hanging = Planted(host="hang.test", behaviour=Behaviour.HANG)
+    hanging = PlantedPage(host="hang.test", behaviour=Behaviour.HANG)
     with simweb.serve(plain_web(sites=4, pages=60, planted=(hanging,))) as server:
         hang = identify(f"http://hang.test:{server.port}/")
         crawl = Crawl(server, tmp_path / "data", hang.url, delay_s=DELAY_S, workers=1)
@@ -100,7 +100,7 @@ def test_a_stop_takes_less_than_ten_seconds_whatever_is_under_way(tmp_path: Path
 
 
 def test_a_second_ctrl_c_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
-    slow = Planted(host="slow.test", body=b"at last", delay_s=8.0)
+    slow = PlantedPage(host="slow.test", body=b"at last", delay_s=8.0)
     with simweb.serve(plain_web(sites=SITES, pages=4, planted=(slow,))) as server:
         seed = f"http://slow.test:{server.port}/"
         crawl = Crawl(server, tmp_path / "data", seed, delay_s=DELAY_S)
@@ -141,7 +141,7 @@ def test_a_stopped_orphan_is_named_and_not_overrun(crawl: Crawl) -> None:
         crawl.wait_for_requests(1)
 
 
-def test_two_crawls_do_not_share_a_folder(server: Server, tmp_path: Path) -> None:
+def test_two_crawls_do_not_share_a_folder(server: WebServer, tmp_path: Path) -> None:
     crawl = Crawl(server, tmp_path / "data", delay_s=5.0)  # the second may take its time to start
     with crawl.start() as first:
         crawl.wait_for_requests(1)

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import gossamer_simweb as simweb
 from gossamer.cli import run
-from gossamer_simweb import Web, WebSpec, read_log
-from gossamer_simweb.plan import Kind
+from gossamer_simweb import WebPlan, WebSpec, read_log
+from gossamer_simweb.plan import PageKind
 from tests.end_to_end.crawls import PATIENCE_S, environment, wait_until
 from tests.ports import free_port
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from gossamer_simweb import Request
+    from gossamer_simweb import LoggedRequest
 
 TUTORIAL = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
 DELAY_S = 1.0  # while it is looked at, which may take long on a busy machine
@@ -165,11 +165,11 @@ class Judge:
 
     def __init__(self, folder: Path, port: str, capsys: pytest.CaptureFixture[str]) -> None:
         self._folder = folder
-        self._web = Web(WEB, port=int(port))
+        self._web = WebPlan(WEB, port=int(port))
         self._capsys = capsys
         self._kills: list[float] = []
 
-    def _log(self) -> list[Request]:
+    def _log(self) -> list[LoggedRequest]:
         return read_log(self._folder / "web" / "access.log")
 
     def asked_for(self) -> Counter[tuple[str, str, int]]:
@@ -181,7 +181,7 @@ class Judge:
     def good_pages(self) -> list[str]:
         """What the server gave that is a page: no picture, and nothing that only leads elsewhere."""
         good = [r for r in self._log() if r.kind == "page" and r.status == 200 and not r.leads_to]
-        return sorted({r.url for r in good if (page := self._web.find(r.url)) and page.kind is not Kind.IMAGE})
+        return sorted({r.url for r in good if (page := self._web.find(r.url)) and page.kind is not PageKind.IMAGE})
 
     def stored(self) -> list[str]:
         return sorted(row["url"] for row in self._ask("url from pages"))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from psycopg import Connection
 
-    from gossamer_simweb import Request, Server
+    from gossamer_simweb import LoggedRequest, WebServer
     from tests.end_to_end.crawls import Start
 
 LEASE_S: Final = 4.0
@@ -64,7 +64,7 @@ class Network:
             connection.execute("SELECT pg_reload_conf()")
 
     @contextmanager
-    def serve(self, spec: WebSpec) -> Iterator[Server]:
+    def serve(self, spec: WebSpec) -> Iterator[WebServer]:
         """Serve a web to all."""
         with ExitStack() as serving:
             with self.web:
@@ -110,7 +110,7 @@ def test_without_root_all_this_holds_too() -> None:
     assert ran.returncode == 0, ran.stdout
 
 
-def crawls(server: Server, folder: Path, address: str) -> tuple[Crawl, Crawl]:
+def crawls(server: WebServer, folder: Path, address: str) -> tuple[Crawl, Crawl]:
     secret = {"PGPASSWORD": PASSWORD}
     one, other = (
         Crawl(server, folder / name, delay_s=DELAY_S, workers=1, frontier=address, variables=secret)
@@ -138,11 +138,11 @@ def wait_for_sites(start: Start, database: Connection) -> set[str]:
     return held
 
 
-def asked_by(number: int, server: Server) -> list[Request]:
+def asked_by(number: int, server: WebServer) -> list[LoggedRequest]:
     return [request for request in server.log() if info_url(number) in request.agent]
 
 
-def asked_since(since_s: float, number: int, server: Server) -> set[str]:
+def asked_since(since_s: float, number: int, server: WebServer) -> set[str]:
     """Return the sites that a machine has asked for something since then."""
     return {site_of(request.url) for request in asked_by(number, server) if request.arrived > since_s}
 

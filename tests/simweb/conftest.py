@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gossamer_simweb import WebSpec, serve
-from gossamer_simweb.hosts import split
+from gossamer_simweb.hosts import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def server() -> Iterator[WebServer]:
     """A small web with everything in it, for tests that look at single answers."""
     with serve(WebSpec(sites=10, pages=30, slow_s=0.05)) as running:
         yield running
 
 
-def connect(server: Server, url: str) -> socket.socket:
+def connect(server: WebServer, url: str) -> socket.socket:
     """Return a connection to the server of a URL."""
-    address = server.web.address(split(url)[1])
+    address = server.web.address(split_url(url)[1])
     assert address is not None
     return socket.create_connection((address, server.port), timeout=5)
 
 
-def talk(server: Server, url: str, request: bytes) -> bytes:
+def talk(server: WebServer, url: str, request: bytes) -> bytes:
     """Send bytes to the server of a URL; return all it says until it closes."""
     with connect(server, url) as connection:
         connection.sendall(request)

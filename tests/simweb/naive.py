@@ -27,7 +27,7 @@ from gossamer.urls import host_of, name_of_host, normalise, site_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 MISDEEDS = frozenset({
     "hurry", "hurry within turns", "overlap", "ignore Retry-After", "ignore Crawl-delay", "ignore robots.txt",
@@ -75,7 +75,7 @@ class NaiveCrawler:
 
     def __init__(
         self,
-        server: Server,
+        server: WebServer,
         seeds: Iterable[str],
         *,
         scope: str = "site",
@@ -240,7 +240,7 @@ class NaiveCrawler:
 
 
 async def fetch(
-    server: Server,
+    server: WebServer,
     names: aiodns.DNSResolver,
     context: ssl.SSLContext | None,
     url: str,

@@ -15,7 +15,7 @@ from tests.simweb.naive import MISDEEDS, NaiveCrawler
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
     from gossamer_simweb.expected import Scope
 
 DELAY_S = 0.02
@@ -27,7 +27,7 @@ TEMPTING = WebSpec(
 )  # fmt: skip
 
 
-def crawl(server: Server, seeds: list[str], scope: Scope = "site", misdeed: str = "") -> NaiveCrawler:
+def crawl(server: WebServer, seeds: list[str], scope: Scope = "site", misdeed: str = "") -> NaiveCrawler:
     async def run() -> NaiveCrawler:
         crawler = NaiveCrawler(server, seeds, scope=scope, delay_s=DELAY_S, misdeed=misdeed)
         async with asyncio.timeout(60):
@@ -37,7 +37,7 @@ def crawl(server: Server, seeds: list[str], scope: Scope = "site", misdeed: str 
     return asyncio.run(run())
 
 
-def verdict_on(server: Server, seeds: list[str], scope: Scope = "site") -> Verdict:
+def verdict_on(server: WebServer, seeds: list[str], scope: Scope = "site") -> Verdict:
     should = expected(server.web, seeds, scope=scope, token="gossamer")
     return judge(server.log(), delay_s=DELAY_S, expected=should)
 
@@ -81,13 +81,13 @@ FINDINGS = {
 
 
 @pytest.fixture(scope="module")
-def tempting() -> Iterator[Server]:
+def tempting() -> Iterator[WebServer]:
     with serve(TEMPTING) as server:
         yield server
 
 
 @pytest.mark.parametrize("misdeed", ["", *sorted(MISDEEDS - {"ignore Retry-After"})])
-def test_every_misdeed_is_found_out(tempting: Server, misdeed: str) -> None:
+def test_every_misdeed_is_found_out(tempting: WebServer, misdeed: str) -> None:
     before = len(tempting.log())
     seeds = tempting.seeds(3)
     crawl(tempting, seeds, misdeed=misdeed)

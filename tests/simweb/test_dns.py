@@ -10,14 +10,14 @@ import aiodns
 import pycares
 import pytest
 
-from gossamer_simweb import Planted, PlantedName, Web, plain_web, serve
-from gossamer_simweb.dns import AAAA, A, NameServer
+from gossamer_simweb import PlantedName, PlantedPage, WebPlan, plain_web, serve
+from gossamer_simweb.dns import AAAA, A, DnsResponder
 
 if TYPE_CHECKING:
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 
-def look_up(server: Server, name: str, record: str = "A", *, patience_s: float = 30) -> list[tuple[str, int]] | int:
+def look_up(server: WebServer, name: str, record: str = "A", *, patience_s: float = 30) -> list[tuple[str, int]] | int:
     """Return addresses with their time to live, or c-ares' error number."""
 
     async def ask() -> list[tuple[str, int]] | int:
@@ -35,7 +35,7 @@ def look_up(server: Server, name: str, record: str = "A", *, patience_s: float =
     return asyncio.run(ask())
 
 
-def test_every_host_of_a_site_has_the_sites_address(server: Server) -> None:
+def test_every_host_of_a_site_has_the_sites_address(server: WebServer) -> None:
     for number in range(server.web.spec.sites):
         hosts = server.web.hosts(number)
         for name in filter(None, (hosts.main, hosts.alias, *hosts.subs)):
@@ -44,7 +44,7 @@ def test_every_host_of_a_site_has_the_sites_address(server: Server) -> None:
             assert look_up(server, name.upper()) == [(address, 300)]
 
 
-def test_other_names_do_not_exist_and_ours_have_no_ipv6(server: Server) -> None:
+def test_other_names_do_not_exist_and_ours_have_no_ipv6(server: WebServer) -> None:
     assert look_up(server, "nowhere-1.test") == aiodns.error.ARES_ENOTFOUND
     assert look_up(server, "example.org") == aiodns.error.ARES_ENOTFOUND
     assert look_up(server, server.web.hosts(0).main, "AAAA") == aiodns.error.ARES_ENODATA
@@ -59,7 +59,7 @@ def test_planted_names_resolve_to_anything_and_lookups_are_counted() -> None:
         PlantedName(name="gone.test", failure="nxdomain"),
         PlantedName(name="silent.test", failure="silence"),
     )
-    with serve(plain_web(sites=1, pages=1, planted_names=names, planted=(Planted(host="page.test"),))) as server:
+    with serve(plain_web(sites=1, pages=1, planted_names=names, planted=(PlantedPage(host="page.test"),))) as server:
         assert look_up(server, "inside.test") == [("10.0.0.1", 7), ("169.254.1.1", 7)]
         assert look_up(server, "inside.test", "AAAA") == [("::1", 7)]
         assert [look_up(server, "rebind.test") for _ in range(3)] == [
@@ -81,13 +81,13 @@ def test_planted_names_resolve_to_anything_and_lookups_are_counted() -> None:
     "message", [b"", b"x", b"\0" * 12, bytes(range(40)), b"\1\2\1\0\0\1\0\0\0\0\0\0\x50abc", b"\xff" * 50]
 )
 def test_rubbish_is_left_without_an_answer(message: bytes) -> None:
-    lookup, reply = NameServer(Web(plain_web(sites=1, pages=1))).reply(message)
+    lookup, reply = DnsResponder(WebPlan(plain_web(sites=1, pages=1))).reply(message)
     assert reply is None
     assert lookup is None
 
 
 def test_a_reply_echoes_the_question_and_says_that_it_is_an_answer() -> None:
-    name_server = NameServer(Web(plain_web(sites=1, pages=1)))
+    name_server = DnsResponder(WebPlan(plain_web(sites=1, pages=1)))
     question = b"\x04TEST\0\0\1\0\1"
     for desired in (0, 1):
         head = b"\xab\xcd" + bytes((desired, 0)) + b"\0\1\0\0\0\0\0\0"
@@ -98,7 +98,7 @@ def test_a_reply_echoes_the_question_and_says_that_it_is_an_answer() -> None:
         assert reply[12:].startswith(question)
 
 
-def test_the_name_server_survives_rubbish(server: Server) -> None:
+def test_the_name_server_survives_rubbish(server: WebServer) -> None:
     host, _, port = server.dns.partition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.sendto(b"\xff" * 100, (host, int(port)))

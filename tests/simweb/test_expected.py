@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer_simweb import Planted, PlantedRobots, Web, WebSpec, expected, plain_web
+from gossamer_simweb import PlantedPage, PlantedRobots, WebPlan, WebSpec, expected, plain_web
 
 A, B, C = (f"http://{name}.test:8080" for name in "abc")
 
 
-def web(*pages: Planted, robots: tuple[PlantedRobots, ...] = ()) -> Web:
-    return Web(plain_web(sites=1, pages=1, planted=pages, planted_robots=robots))
+def web(*pages: PlantedPage, robots: tuple[PlantedRobots, ...] = ()) -> WebPlan:
+    return WebPlan(plain_web(sites=1, pages=1, planted=pages, planted_robots=robots))
 
 
-def page(url: str, *links: str) -> Planted:
+def page(url: str, *links: str) -> PlantedPage:
     host, slash, path = url.removeprefix("http://").replace(":8080", "").partition("/")
-    return Planted(host=host, path=slash + path, links=links)
+    return PlantedPage(host=host, path=slash + path, links=links)
 
 
-def redirect(url: str, to: str, status: int = 301) -> Planted:
+def redirect(url: str, to: str, status: int = 301) -> PlantedPage:
     host, slash, path = url.removeprefix("http://").replace(":8080", "").partition("/")
-    return Planted(host=host, path=slash + path, status=status, leads_to=to)
+    return PlantedPage(host=host, path=slash + path, status=status, leads_to=to)
 
 
-def visited(plan: Web, *seeds: str, **options: object) -> set[str]:
+def visited(plan: WebPlan, *seeds: str, **options: object) -> set[str]:
     return set(expected(plan, seeds, token="x", **options).visited)  # type: ignore[arg-type]
 
 
@@ -134,7 +134,7 @@ def test_depth_counts_links_and_not_redirects_and_takes_the_shortest_way() -> No
 
 
 def test_robots_rules_depend_on_the_crawlers_name_and_not_on_its_case() -> None:
-    plan = Web(WebSpec(sites=30, pages=30, members=0.1, robots_named=1.0, robots_missing=0))
+    plan = WebPlan(WebSpec(sites=30, pages=30, members=0.1, robots_named=1.0, robots_missing=0))
     by_name = {
         token: expected(plan, plan.seeds(), token=token) for token in ("Gossamer", "gossamer", "other", "BadBot")
     }

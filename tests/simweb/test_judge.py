@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gossamer_simweb import Expected, Request, Verdict, judge
+from gossamer_simweb import ExpectedCrawl, LoggedRequest, Verdict, judge
 from gossamer_simweb.log import format_line, parse_log
 
 SITE = "http://a.test:8080"
@@ -18,7 +18,7 @@ class Log:
     """Writes a log request by request; each begins `gap_s` after the one before ended and takes 0.5 s."""
 
     def __init__(self) -> None:
-        self.requests: list[Request] = []
+        self.requests: list[LoggedRequest] = []
         self._now = 100.0
 
     def add(self, url: str, gap_s: float, status: int = 200, leads_to: str = "", wait_s: float = 0.0) -> Log:
@@ -29,12 +29,12 @@ class Log:
         kind = "robots" if path.endswith("robots.txt") else "page"
         retryable = status == 429 or status >= 500
         self.requests.append(
-            Request(arrived, self._now, kind, "GET", scheme, host, slash + path, status, 9, leads_to, wait_s,
+            LoggedRequest(arrived, self._now, kind, "GET", scheme, host, slash + path, status, 9, leads_to, wait_s,
                     retryable, "x", url)
         )  # fmt: skip
         return self
 
-    def judge(self, expected: Expected | None = None, **options: float) -> Verdict:
+    def judge(self, expected: ExpectedCrawl | None = None, **options: float) -> Verdict:
         return judge(self.requests, delay_s=DELAY_S, expected=expected, **options)  # type: ignore[arg-type]
 
 
@@ -317,8 +317,8 @@ def test_a_crawl_delay_elsewhere_is_that_of_the_site_that_was_asked() -> None:
     assert early_urls(asked(OTHER, DELAY_S)) == []
 
 
-def expect(*urls: str, disallowed: tuple[str, ...] = ()) -> Expected:
-    return Expected(depths=dict.fromkeys(urls, 0), disallowed=frozenset(disallowed))
+def expect(*urls: str, disallowed: tuple[str, ...] = ()) -> ExpectedCrawl:
+    return ExpectedCrawl(depths=dict.fromkeys(urls, 0), disallowed=frozenset(disallowed))
 
 
 def test_missed_unexpected_and_disallowed_pages_are_told_apart() -> None:

@@ -15,32 +15,32 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer_simweb import Behaviour, Planted, Server, WebSpec, plain_web, serve
-from gossamer_simweb.plan import Kind
+from gossamer_simweb import Behaviour, PlantedPage, WebServer, WebSpec, plain_web, serve
+from gossamer_simweb.plan import PageKind
 from tests.simweb.conftest import connect, get, read_all, talk
 from tests.simweb.naive import parse_response
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer_simweb import Request
+    from gossamer_simweb import LoggedRequest
 
 
-def url_of(server: Server, kind: Kind) -> str:
+def url_of(server: WebServer, kind: PageKind) -> str:
     """Return the first URL of a kind."""
     pages = (page for number in range(server.web.spec.sites) for page in server.web.site(number).numbered)
     return next(page.url for page in pages if page.kind is kind)
 
 
-def front(server: Server) -> str:
+def front(server: WebServer) -> str:
     return server.web.page_url(0, 0)
 
 
-def last_request(server: Server, url: str) -> Request:
+def last_request(server: WebServer, url: str) -> LoggedRequest:
     return [request for request in server.log() if request.url == url][-1]
 
 
-def test_a_page_is_sent_as_planned_and_logged(server: Server) -> None:
+def test_a_page_is_sent_as_planned_and_logged(server: WebServer) -> None:
     url = server.web.page_url(1, 1)
     before = time.monotonic()
     response = parse_response(talk(server, url, get(url, "User-Agent: test/1", "Accept-Encoding: gzip")))
@@ -54,7 +54,7 @@ def test_a_page_is_sent_as_planned_and_logged(server: Server) -> None:
     assert f"{logged.scheme}://{logged.host}{logged.target}" == url
 
 
-def test_the_coding_depends_on_the_url_and_on_what_the_client_accepts(server: Server) -> None:
+def test_the_coding_depends_on_the_url_and_on_what_the_client_accepts(server: WebServer) -> None:
     coded: dict[str, set[str]] = {}
     for accepts in ("", "gzip", "gzip, br, zstd", "*", "br;q=0, gzip"):
         for number in range(1, 15):
@@ -71,7 +71,7 @@ def test_the_coding_depends_on_the_url_and_on_what_the_client_accepts(server: Se
     }
 
 
-def test_a_connection_serves_many_requests_until_told_to_close(server: Server) -> None:
+def test_a_connection_serves_many_requests_until_told_to_close(server: WebServer) -> None:
     url = front(server)
     one = parse_response(talk(server, url, get(url))).body
     with connect(server, url) as connection:
@@ -87,8 +87,8 @@ def test_a_connection_serves_many_requests_until_told_to_close(server: Server) -
 
 def test_pipelined_requests_are_answered_in_order_even_when_the_first_is_slow() -> None:
     pages = (
-        Planted(host="a.test", path="/slow", body=b"first", delay_s=0.2),
-        *(Planted(host="a.test", path=f"/{number}", body=b"%d" % number) for number in range(2_000)),
+        PlantedPage(host="a.test", path="/slow", body=b"first", delay_s=0.2),
+        *(PlantedPage(host="a.test", path=f"/{number}", body=b"%d" % number) for number in range(2_000)),
     )
     with serve(plain_web(sites=1, pages=1, planted=pages)) as server:
         base = server.web.origin("a.test")
@@ -100,7 +100,7 @@ def test_pipelined_requests_are_answered_in_order_even_when_the_first_is_slow() 
     assert bodies == [b"first", *(b"%d" % number for number in range(2_000)), b"0"]
 
 
-def test_a_request_may_arrive_in_pieces(server: Server) -> None:
+def test_a_request_may_arrive_in_pieces(server: WebServer) -> None:
     url = front(server)
     with connect(server, url) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -109,7 +109,7 @@ def test_a_request_may_arrive_in_pieces(server: Server) -> None:
         assert parse_response(read_all(connection)).status == 200
 
 
-def test_head_says_what_get_would_say_and_sends_no_body(server: Server) -> None:
+def test_head_says_what_get_would_say_and_sends_no_body(server: WebServer) -> None:
     url = front(server)
     got = talk(server, url, get(url))
     headed = talk(server, url, get(url, method="HEAD"))
@@ -141,26 +141,26 @@ def test_http_1_0_gets_no_chunks_and_a_closed_connection() -> None:
     ],
 )
 def test_what_is_not_http_is_refused_and_the_connection_closed(
-    server: Server, request_bytes: bytes, status: int
+    server: WebServer, request_bytes: bytes, status: int
 ) -> None:
     assert talk(server, front(server), request_bytes).startswith(b"HTTP/1.1 %d " % status)
     assert server.log()[-1].kind == "other"
 
 
-def test_other_methods_are_refused(server: Server) -> None:
+def test_other_methods_are_refused(server: WebServer) -> None:
     url = front(server)
     answer = talk(server, url, get(url, "Content-Length: 3", "Connection: keep-alive", method="POST") + b"abc")
     assert answer.startswith(b"HTTP/1.1 405 ")
 
 
-def test_a_host_at_a_wrong_address_is_misdirected(server: Server) -> None:
+def test_a_host_at_a_wrong_address_is_misdirected(server: WebServer) -> None:
     url = front(server)
     for wrong in (server.web.page_url(1, 0), url.replace("http://", "http://x."), url.replace(f":{server.port}", ":1")):
         assert talk(server, url, get(wrong)).startswith(b"HTTP/1.1 421 ")
         assert server.log()[-1].kind == "other"
 
 
-def test_spellings_of_one_url_are_one_page(server: Server) -> None:
+def test_spellings_of_one_url_are_one_page(server: WebServer) -> None:
     url = next(u for u in server.web.site(0).by_url if "%C3%A9" in u and "/go/" not in u)
     path = url.partition(f":{server.port}")[2]
     odd = get(url).replace(path.encode(), path.lower().replace("e", "%65").encode(), 1)
@@ -168,31 +168,31 @@ def test_spellings_of_one_url_are_one_page(server: Server) -> None:
     assert server.log()[-1].url == server.log()[-2].url == url
 
 
-def test_pages_that_fail_at_first_succeed_afterwards(server: Server) -> None:
-    for kind, status in ((Kind.FLAKY, 503), (Kind.BUSY, 429)):
+def test_pages_that_fail_at_first_succeed_afterwards(server: WebServer) -> None:
+    for kind, status in ((PageKind.FLAKY, 503), (PageKind.BUSY, 429)):
         url = url_of(server, kind)
         first, second, third = (parse_response(talk(server, url, get(url))) for _ in range(3))
         assert (first.status, second.status, third.status) == (status, 200, 200)
-        assert first.headers.get("retry-after") == ("1" if kind is Kind.BUSY else None)
+        assert first.headers.get("retry-after") == ("1" if kind is PageKind.BUSY else None)
         logged = [request for request in server.log() if request.url == url]
         assert [request.retryable for request in logged] == [True, False, False]
-        assert logged[0].wait_s == (1.0 if kind is Kind.BUSY else 0.0)
+        assert logged[0].wait_s == (1.0 if kind is PageKind.BUSY else 0.0)
 
 
-def test_broken_and_missing_pages_stay_so(server: Server) -> None:
-    for kind, status in ((Kind.BROKEN, 500), (Kind.MISSING, 404)):
+def test_broken_and_missing_pages_stay_so(server: WebServer) -> None:
+    for kind, status in ((PageKind.BROKEN, 500), (PageKind.MISSING, 404)):
         url = url_of(server, kind)
         assert [parse_response(talk(server, url, get(url))).status for _ in range(3)] == [status] * 3
 
 
-def test_a_slow_page_takes_its_time(server: Server) -> None:
-    url = url_of(server, Kind.SLOW)
+def test_a_slow_page_takes_its_time(server: WebServer) -> None:
+    url = url_of(server, PageKind.SLOW)
     started = time.monotonic()
     assert parse_response(talk(server, url, get(url))).status == 200
     assert time.monotonic() - started >= 0.05
 
 
-def test_robots_txt_says_what_the_plan_says_and_its_crawl_delay_is_logged(server: Server) -> None:
+def test_robots_txt_says_what_the_plan_says_and_its_crawl_delay_is_logged(server: WebServer) -> None:
     hosts = [name for number in range(10) for name in (server.web.hosts(number).main, *server.web.hosts(number).subs)]
     for name in hosts:
         robots = server.web.robots(name)
@@ -207,10 +207,10 @@ def test_robots_txt_says_what_the_plan_says_and_its_crawl_delay_is_logged(server
 
 
 @pytest.fixture(scope="module")
-def hostile() -> Iterator[Server]:
+def hostile() -> Iterator[WebServer]:
     """A web in which every kind of misbehaviour has a host of its own, over http and https."""
     pages = tuple(
-        Planted(
+        PlantedPage(
             host=host_of(behaviour),
             body=b"0123456789" if behaviour is not Behaviour.RAW else b"HTTP/1.1 299 Odd\r\n\r\nabc",
             behaviour=behaviour,
@@ -218,7 +218,7 @@ def hostile() -> Iterator[Server]:
         )
         for behaviour in Behaviour
     )
-    big = Planted(host="big.test", body=bytes(20_000_000))
+    big = PlantedPage(host="big.test", body=bytes(20_000_000))
     with serve(plain_web(sites=1, pages=1, planted=(*pages, big), tls=True)) as running:
         yield running
 
@@ -227,7 +227,7 @@ def host_of(behaviour: Behaviour) -> str:
     return f"{behaviour.name.lower().replace('_', '-')}.test"
 
 
-def url_on(server: Server, behaviour: Behaviour) -> str:
+def url_on(server: WebServer, behaviour: Behaviour) -> str:
     return server.web.origin(host_of(behaviour), "http") + "/"
 
 
@@ -241,7 +241,7 @@ def url_on(server: Server, behaviour: Behaviour) -> str:
     ],
 )
 def test_planted_pages_lie_about_their_length_or_drip(
-    hostile: Server, behaviour: Behaviour, sent: bytes, promised: int
+    hostile: WebServer, behaviour: Behaviour, sent: bytes, promised: int
 ) -> None:
     url = url_on(hostile, behaviour)
     started = time.monotonic()
@@ -256,7 +256,7 @@ def test_planted_pages_lie_about_their_length_or_drip(
 
 @pytest.mark.parametrize("behaviour", [Behaviour.HANG, Behaviour.STALL])
 def test_planted_pages_that_never_end_are_logged_when_the_client_gives_up(
-    hostile: Server, behaviour: Behaviour
+    hostile: WebServer, behaviour: Behaviour
 ) -> None:
     url = url_on(hostile, behaviour)
     with connect(hostile, url) as connection:
@@ -279,7 +279,7 @@ def test_planted_pages_that_never_end_are_logged_when_the_client_gives_up(
 
 
 @pytest.mark.parametrize("behaviour", [Behaviour.CLOSE, Behaviour.RESET])
-def test_planted_pages_cut_the_connection(hostile: Server, behaviour: Behaviour) -> None:
+def test_planted_pages_cut_the_connection(hostile: WebServer, behaviour: Behaviour) -> None:
     url = url_on(hostile, behaviour)
     with connect(hostile, url) as connection:
         connection.sendall(get(url))
@@ -293,7 +293,7 @@ def test_planted_pages_cut_the_connection(hostile: Server, behaviour: Behaviour)
 
 @pytest.mark.parametrize("tls", [False, True])
 @pytest.mark.parametrize("behaviour", [Behaviour.INFINITE, Behaviour.ENDLESS_HEAD])
-def test_endless_responses_never_run_ahead_of_their_reader(hostile: Server, behaviour: Behaviour, tls: bool) -> None:
+def test_endless_responses_never_run_ahead_of_their_reader(hostile: WebServer, behaviour: Behaviour, tls: bool) -> None:
     url = url_on(hostile, behaviour)
     plain = socket.create_connection(("127.0.0.1", hostile.tls_port if tls else hostile.port), timeout=5)
     context = ssl.create_default_context(cafile=hostile.ca_file)
@@ -312,7 +312,7 @@ def test_endless_responses_never_run_ahead_of_their_reader(hostile: Server, beha
 
 
 @pytest.mark.parametrize("tls", [False, True])
-def test_a_response_ends_when_its_last_bytes_go_out_and_not_when_it_was_made(hostile: Server, tls: bool) -> None:
+def test_a_response_ends_when_its_last_bytes_go_out_and_not_when_it_was_made(hostile: WebServer, tls: bool) -> None:
     url = hostile.web.origin("big.test", "https" if tls else "http") + "/"
     plain = socket.create_connection(("127.0.0.1", hostile.tls_port if tls else hostile.port), timeout=5)
     context = ssl.create_default_context(cafile=hostile.ca_file)
@@ -327,7 +327,7 @@ def test_a_response_ends_when_its_last_bytes_go_out_and_not_when_it_was_made(hos
     assert last_request(hostile, url).body_bytes == 20_000_000
 
 
-def test_a_response_that_nobody_reads_to_the_end_is_logged_with_what_was_sent(hostile: Server) -> None:
+def test_a_response_that_nobody_reads_to_the_end_is_logged_with_what_was_sent(hostile: WebServer) -> None:
     url = hostile.web.origin("big.test", "http") + "/"
     before = hostile.answered()
     with connect(hostile, url) as connection:
@@ -339,13 +339,13 @@ def test_a_response_that_nobody_reads_to_the_end_is_logged_with_what_was_sent(ho
     assert 0 < last_request(hostile, url).body_bytes < 20_000_000
 
 
-def test_a_raw_page_is_sent_as_it_is(hostile: Server) -> None:
+def test_a_raw_page_is_sent_as_it_is(hostile: WebServer) -> None:
     url = url_on(hostile, Behaviour.RAW)
     assert talk(hostile, url, get(url)) == b"HTTP/1.1 299 Odd\r\n\r\nabc"
 
 
 def test_planted_texts_know_the_ports() -> None:
-    page = Planted(host="a.test", body=b'<a href="http://b.test:{port}/">b</a>', links=("http://b.test:{port}/",),
+    page = PlantedPage(host="a.test", body=b'<a href="http://b.test:{port}/">b</a>', links=("http://b.test:{port}/",),
                    headers=(("Location", "https://b.test:{tls_port}/"),))  # fmt: skip
     with serve(plain_web(sites=1, pages=1, tls=True, planted=(page,))) as server:
         answer = talk(server, f"http://a.test:{server.port}/", get(f"http://a.test:{server.port}/")).decode()
@@ -392,7 +392,7 @@ def test_files_stay_in_a_folder_that_was_given(tmp_path: Path) -> None:
 
 
 def test_a_request_under_way_at_the_end_is_in_the_log() -> None:
-    page = Planted(host="trap.test", behaviour=Behaviour.HANG)
+    page = PlantedPage(host="trap.test", behaviour=Behaviour.HANG)
     with serve(plain_web(sites=1, pages=1, planted=(page,))) as server:
         url = server.web.origin("trap.test") + "/"
         connection = connect(server, url)
@@ -448,7 +448,7 @@ def test_a_network_that_is_not_this_machine_is_an_error() -> None:
         pass
 
 
-def test_the_server_cannot_be_reached_by_an_outside_address(server: Server) -> None:
+def test_the_server_cannot_be_reached_by_an_outside_address(server: WebServer) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # sends nothing; finds out which address would be used
@@ -473,7 +473,7 @@ def _ask(address: str, port: int, request: bytes) -> bytes:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
-def test_curl_understands_it(server: Server) -> None:
+def test_curl_understands_it(server: WebServer) -> None:
     url = front(server)
     name = server.web.hosts(0).main
     resolve = f"{name}:{server.port}:{server.web.address(name)}"

@@ -7,18 +7,18 @@ import re
 import pytest
 
 from gossamer.urls import host_of, normalise
-from gossamer_simweb import Request, Web, expected, judge, plain_web
-from gossamer_simweb.answers import Answers
-from gossamer_simweb.hosts import split
+from gossamer_simweb import LoggedRequest, WebPlan, expected, judge, plain_web
+from gossamer_simweb.hosts import split_url
+from gossamer_simweb.responses import Responder
 from gossamer_simweb.traps import TRAPS, trap_site
 
-WEB = Web(plain_web(sites=2, pages=3, traps=2, tls=True))
+WEB = WebPlan(plain_web(sites=2, pages=3, traps=2, tls=True))
 ENDLESS = TRAPS.keys() - {"filters"}  # its filters have 4,096 combinations
 
 
-def following(answers: Answers, url: str) -> list[str]:
+def following(answers: Responder, url: str) -> list[str]:
     """Return where a page of a trap leads, as a crawler reads it."""
-    scheme, name, target = split(url)
+    scheme, name, target = split_url(url)
     answer = answers.answer(scheme, name, target)
     assert answer is not None
     assert answer.kind == "trap"
@@ -29,14 +29,14 @@ def following(answers: Answers, url: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", TRAPS)
 def test_each_goes_on_and_on_and_is_the_same_whoever_asks(kind: str) -> None:
-    answers, others = Answers(WEB), Answers(WEB)
+    answers, others = Responder(WEB), Responder(WEB)
     seen: dict[str, None] = {}
     url = f"{WEB.origin(trap_site(kind, 1))}/"
     for _ in range(20):
         seen[url] = None
         links = following(answers, url)
         assert following(others, url) == links
-        assert all(WEB.trap(split(link)[1]) == kind and WEB.address(split(link)[1]) for link in links)
+        assert all(WEB.trap(split_url(link)[1]) == kind and WEB.address(split_url(link)[1]) for link in links)
         url = next((link for link in links if link not in seen), "")
         if not url:
             break
@@ -52,7 +52,7 @@ def test_they_are_among_the_seeds_and_nobody_is_expected_to_visit_them() -> None
 
 
 def test_a_web_without_traps_has_no_such_names() -> None:
-    assert Web(plain_web()).address(trap_site("same", 0)) is None
+    assert WebPlan(plain_web()).address(trap_site("same", 0)) is None
     assert WEB.address(trap_site("same", 2)) is None
     assert WEB.address(f"0badcafe.{trap_site('flood', 0)}") is not None
     assert WEB.address(f"0badcafe.{trap_site('same', 0)}") is None
@@ -64,7 +64,7 @@ def test_more_pages_than_the_bound_are_a_fault_and_fewer_are_not() -> None:
         url = f"{WEB.origin(trap_site('same', 0))}{path}"
         kind = "robots" if number == 0 else "trap"
         host = host_of(url).partition("//")[2]
-        log.append(Request(number, number, kind, "GET", "https", host, path, 200, 9, "", 0.0, False, "x", url))
+        log.append(LoggedRequest(number, number, kind, "GET", "https", host, path, 200, 9, "", 0.0, False, "x", url))
     verdict = judge(log, delay_s=0, expected=None, trap_bounds={"same": 2})
     assert not verdict.ok
     assert "same-trap-0.test (pages: 3, at most 2)" in verdict.summary()
@@ -74,5 +74,5 @@ def test_more_pages_than_the_bound_are_a_fault_and_fewer_are_not() -> None:
 
 def test_a_trap_that_was_not_asked_for_its_rules_first_is_a_fault() -> None:
     url = f"{WEB.origin(trap_site('same', 0))}/"
-    log = [Request(0, 0, "trap", "GET", "https", split(url)[1], "/", 200, 9, "", 0.0, False, "x", url)]
+    log = [LoggedRequest(0, 0, "trap", "GET", "https", split_url(url)[1], "/", 200, 9, "", 0.0, False, "x", url)]
     assert judge(log, delay_s=0, expected=None).unasked == (url,)

@@ -22,7 +22,7 @@ from gossamer.supervisor import End
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer_simweb import Request, Server, Verdict
+    from gossamer_simweb import LoggedRequest, Verdict, WebServer
 
 DELAY_S = 0.5
 WEB = simweb.WebSpec(sites=200, pages=20, crawl_delay_s=1.0, slow_s=0.2)
@@ -81,7 +81,7 @@ _QUESTION = "select site, count(*) from pages group by 1 order by 2 desc limit 5
 
 
 @contextmanager
-def _serve(folder: Path) -> Iterator[Server]:
+def _serve(folder: Path) -> Iterator[WebServer]:
     """Serve the web, where it was served before if this is not the first start: its URLs hold the port."""
     ports_file = folder / _PORTS
     port, dns_port = json.loads(ports_file.read_text()) if ports_file.exists() else (0, 0)
@@ -98,14 +98,14 @@ def _serve(folder: Path) -> Iterator[Server]:
         ) from None
 
 
-def _logs(folder: Path, server: Server) -> tuple[int, list[Request]]:
+def _logs(folder: Path, server: WebServer) -> tuple[int, list[LoggedRequest]]:
     """Return how often the demo was started, and what the server saw in all of that."""
     earlier = [path for path in sorted(folder.glob("server-*/access.log")) if path.parent != server.folder]
     requests = [request for path in earlier for request in simweb.read_log(path)]
     return len(earlier) + 1, requests + server.log()
 
 
-def _judge(server: Server, log: list[Request], starts: int) -> Verdict:
+def _judge(server: WebServer, log: list[LoggedRequest], starts: int) -> Verdict:
     expected = simweb.expected(server.web, server.seeds(), token=DEFAULT_AGENT)
     # What was under way when it was killed is asked for again; that is all that a crash may cost.
     repeats = len(log) if starts > 1 else 0

@@ -17,7 +17,7 @@ from gossamer.errors import GossamerError
 from gossamer_simweb import WebSpec, serve
 
 if TYPE_CHECKING:
-    from gossamer_simweb import Server
+    from gossamer_simweb import WebServer
 
 _PORT = click.IntRange(1, 65_535)
 
@@ -82,7 +82,7 @@ def command(
         ) from error
 
 
-def _how_to_use(server: Server, seeds_file: Path) -> str:
+def _how_to_use(server: WebServer, seeds_file: Path) -> str:
     web = server.web
     front = web.page_url(0, 0)
     name = web.hosts(0).main

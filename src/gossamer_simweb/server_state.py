@@ -8,26 +8,26 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer.urls import normalise
-from gossamer_simweb.answers import Answer, Answers
-from gossamer_simweb.dns import NameServer
-from gossamer_simweb.hosts import split
+from gossamer_simweb.dns import DnsResponder
+from gossamer_simweb.hosts import split_url
 from gossamer_simweb.log import format_line
-from gossamer_simweb.orders import LOOPBACK
+from gossamer_simweb.responses import PlannedResponse, Responder
+from gossamer_simweb.spec import LOOPBACK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer_simweb.http import Connection
-    from gossamer_simweb.log import Request
-    from gossamer_simweb.plan import Web
-    from gossamer_simweb.wire import Head
+    from gossamer_simweb.log import LoggedRequest
+    from gossamer_simweb.plan import WebPlan
+    from gossamer_simweb.wire import RequestHead
 
 _MAX_IDLE_S = 120.0
-_MISDIRECTED = Answer(421, b"Content-Type: text/plain\r\n", b"Not a host of this address.\n", kind="other")
-_BAD_METHOD = Answer(405, b"Allow: GET, HEAD\r\n", b"", kind="other")
+_MISDIRECTED = PlannedResponse(421, b"Content-Type: text/plain\r\n", b"Not a host of this address.\n", kind="other")
+_BAD_METHOD = PlannedResponse(405, b"Allow: GET, HEAD\r\n", b"", kind="other")
 
 
-class Lines:
+class LogFile:
     """A file to which lines are appended, at the latest when the event loop turns."""
 
     def __init__(self, path: Path) -> None:
@@ -48,16 +48,16 @@ class Lines:
             data = data[os.write(self._file, data) :]
 
 
-class Traffic:
+class ServerState:
     """Everything that goes through one server."""
 
-    def __init__(self, web: Web, folder: Path) -> None:
+    def __init__(self, web: WebPlan, folder: Path) -> None:
         self._web = web
-        self._answers = Answers(web)
+        self._answers = Responder(web)
         self._failed_once: set[str] = set()  # URLs
-        self._names = NameServer(web)
-        self._requests = Lines(folder / "access.log")
-        self._lookups = Lines(folder / "dns.log")
+        self._names = DnsResponder(web)
+        self._requests = LogFile(folder / "access.log")
+        self._lookups = LogFile(folder / "dns.log")
         self._ports = {"http": web.port, "https": web.tls_port}
         self.connections: set[Connection] = set()
         self.answered = 0
@@ -66,7 +66,7 @@ class Traffic:
         """Say whether an address is of the network that this web is in."""
         return address.startswith(f"{self._web.network or LOOPBACK}.")
 
-    def answer(self, scheme: str, address: str, head: Head) -> Answer:
+    def answer(self, scheme: str, address: str, head: RequestHead) -> PlannedResponse:
         """Decide what to say to a request that came in on `address`."""
         if head.method not in ("GET", "HEAD"):
             return _BAD_METHOD
@@ -78,9 +78,9 @@ class Traffic:
             return _MISDIRECTED
         url = normalise(self._web.origin(name, scheme) + head.target)
         if not isinstance(url, str):
-            return Answer(404, b"Content-Type: text/plain\r\n", b"No such page.\n")
+            return PlannedResponse(404, b"Content-Type: text/plain\r\n", b"No such page.\n")
         attempt = 2 if url in self._failed_once else 1
-        answer = self._answers.answer(scheme, name, split(url)[2], accepts=head.accepts, attempt=attempt)
+        answer = self._answers.answer(scheme, name, split_url(url)[2], accepts=head.accepts, attempt=attempt)
         if answer is None:
             return _MISDIRECTED
         if answer.retryable:
@@ -91,7 +91,7 @@ class Traffic:
         """Make answers before anybody asks."""
         self._answers.warm()
 
-    def write_down(self, request: Request) -> None:
+    def write_down(self, request: LoggedRequest) -> None:
         """Put a request that is over into the access log."""
         self.answered += 1
         self._requests.add(format_line(request))

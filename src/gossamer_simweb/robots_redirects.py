@@ -16,15 +16,15 @@ from gossamer_simweb.robots import ROBOTS_PATH
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gossamer_simweb.log import Request
+    from gossamer_simweb.log import LoggedRequest
 
 MAX_HOPS = 5
 
 
-class Elsewhere:
+class RobotsRedirects:
     """Where the robots.txt files of a log redirect; `requests` are all of it, by the time at which they arrived."""
 
-    def __init__(self, requests: Sequence[Request]) -> None:
+    def __init__(self, requests: Sequence[LoggedRequest]) -> None:
         self._leads_to: dict[str, str] = {}
         self._delays_s: dict[str, float] = {}
         self._failed: set[str] = set()
@@ -38,7 +38,7 @@ class Elsewhere:
                 self._failed.add(request.url)
         self._outside = set(_outside(robots))
 
-    def may_be_outside(self, request: Request) -> bool:
+    def may_be_outside(self, request: LoggedRequest) -> bool:
         """Say whether a request may have been made outside of turns, because of another site's robots.txt."""
         return id(request) in self._outside
 
@@ -58,7 +58,7 @@ class Elsewhere:
         robots = host + ROBOTS_PATH
         return self._delays_s.get(self.way(robots)[-1], 0.0) if self.leaves(robots) else 0.0
 
-    def without_waits(self, robots: Iterable[Request], pages: Iterable[Request]) -> list[Request]:
+    def without_waits(self, robots: Iterable[LoggedRequest], pages: Iterable[LoggedRequest]) -> list[LoggedRequest]:
         """Leave out what was asked for in vain: a robots.txt that leads to another site, or to one that failed.
 
         So it may be asked for any number of times, as its turns allow, until a page of its host is asked for.
@@ -79,13 +79,13 @@ class Elsewhere:
             following[request.url] = request.arrived
         return kept[::-1]
 
-    def again(self, robots: Iterable[Request], workers: int) -> dict[str, int]:
+    def again(self, robots: Iterable[LoggedRequest], workers: int) -> dict[str, int]:
         """Return how many times more than once each robots.txt may be asked for."""
         outside = {request.url for request in robots if self.may_be_outside(request)}
         return {url: workers if url == host_of(url) + ROBOTS_PATH else workers - 1 for url in outside}
 
 
-def _outside(robots: Iterable[Request]) -> Iterable[int]:
+def _outside(robots: Iterable[LoggedRequest]) -> Iterable[int]:
     """Tell the ids of requests to which another site's robots.txt had redirected, and of their own hops."""
     led: dict[str, float] = {}  # by URL: since when that is known
     for request in robots:

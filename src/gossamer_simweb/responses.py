@@ -15,23 +15,23 @@ import brotli
 import zstandard
 from isal import isal_zlib
 
-from gossamer_simweb.dice import unit_of
-from gossamer_simweb.hosts import split
-from gossamer_simweb.plan import Kind
+from gossamer_simweb.hosts import split_url
+from gossamer_simweb.plan import PageKind
 from gossamer_simweb.render import render
 from gossamer_simweb.robots import MOVED_PATH, NO_ROBOTS, ROBOTS_PATH, policy_name
+from gossamer_simweb.seeded_random import unit_of
 from gossamer_simweb.spec import Behaviour
-from gossamer_simweb.traps import TRAPS, Door, trap_body
+from gossamer_simweb.traps import TRAPS, TrapUrl, trap_body
 
 if TYPE_CHECKING:
-    from gossamer_simweb.plan import Page, Web
+    from gossamer_simweb.plan import PlannedPage, WebPlan
     from gossamer_simweb.robots import Robots
 
 CACHE_BYTES = 64_000_000
 _CODINGS = ("gzip", "gzip", "gzip", "gzip", "gzip", "br", "br", "zstd", "zstd", "")
 
 
-class Answer(NamedTuple):
+class PlannedResponse(NamedTuple):
     """One response, but for its `Connection` and `Date` lines."""
 
     status: int
@@ -46,16 +46,18 @@ class Answer(NamedTuple):
     behaviour: Behaviour = Behaviour.NORMAL
 
 
-class Answers:
+class Responder:
     """The answers of a web, with a bounded memory of those given before."""
 
-    def __init__(self, web: Web, *, cache_bytes: int = CACHE_BYTES) -> None:
+    def __init__(self, web: WebPlan, *, cache_bytes: int = CACHE_BYTES) -> None:
         self._web = web
-        self._cache: OrderedDict[tuple[str, str], Answer] = OrderedDict()
+        self._cache: OrderedDict[tuple[str, str], PlannedResponse] = OrderedDict()
         self._free_bytes = cache_bytes
         self._spare_bytes = cache_bytes // 20
 
-    def answer(self, scheme: str, name: str, target: str, *, accepts: str = "", attempt: int = 1) -> Answer | None:
+    def answer(
+        self, scheme: str, name: str, target: str, *, accepts: str = "", attempt: int = 1
+    ) -> PlannedResponse | None:
         """Return what a host says; None if there is no such host. `accepts` is an Accept-Encoding."""
         web = self._web
         url = web.origin(name, scheme) + target
@@ -73,10 +75,10 @@ class Answers:
         if attempt == 1 and page.kind in _FAILS_AT_FIRST:
             status, wait_s = _FAILS_AT_FIRST[page.kind], 0.0
             head = b"Content-Type: text/plain\r\n"
-            if page.kind is Kind.BUSY:
+            if page.kind is PageKind.BUSY:
                 wait_s = float(web.spec.retry_after_s)
                 head += b"Retry-After: %d\r\n" % web.spec.retry_after_s
-            return Answer(status, head, b"Not now.\n", wait_s=wait_s, retryable=True)
+            return PlannedResponse(status, head, b"Not now.\n", wait_s=wait_s, retryable=True)
         if page.leads_to is not None and page.status != 200:
             return _redirect(page.status, page.leads_to, page.url)
         return self._cached(page, coding_of(web, page, accepts))
@@ -90,7 +92,7 @@ class Answers:
                 if self._free_bytes < self._spare_bytes:
                     return
 
-    def _cached(self, page: Page, coding: str) -> Answer:
+    def _cached(self, page: PlannedPage, coding: str) -> PlannedResponse:
         key = (page.url, coding)
         answer = self._cache.get(key)
         if answer is None:
@@ -103,22 +105,22 @@ class Answers:
                 self._free_bytes -= size_bytes
         return answer
 
-    def _make(self, page: Page, coding: str) -> Answer:
+    def _make(self, page: PlannedPage, coding: str) -> PlannedResponse:
         spec = self._web.spec
         body = render(self._web, page)
         data = encode(coding, body.data) if coding else body.data
         coding_line = f"Content-Encoding: {coding}\r\nVary: Accept-Encoding\r\n" if coding else ""
-        return Answer(
+        return PlannedResponse(
             page.status,
             f"Content-Type: {body.content_type}\r\n{coding_line}".encode(),
             data,
             leads_to=page.leads_to or "",
             retryable=page.status >= 500,
-            delay_s=spec.slow_s if page.kind is Kind.SLOW else 0.0,
+            delay_s=spec.slow_s if page.kind is PageKind.SLOW else 0.0,
             chunked=unit_of(spec.seed, "chunked", page.site, page.number) < spec.chunked,
         )
 
-    def _robots(self, url: str, scheme: str, name: str, target: str) -> Answer | None:
+    def _robots(self, url: str, scheme: str, name: str, target: str) -> PlannedResponse | None:
         """Return robots.txt, or a redirect on the way to it; None where a page is asked for after all."""
         web = self._web
         if name in web.planted.names:
@@ -144,7 +146,7 @@ class Answers:
             return _redirect(301, robots.elsewhere[0], url, kind="robots")
         return _robots_file(robots)
 
-    def _policy(self, url: str, name: str) -> Answer | None:
+    def _policy(self, url: str, name: str) -> PlannedResponse | None:
         """Return the robots.txt that this site keeps for a host of another, or a redirect to the next that does."""
         robots = self._web.robots(name) if self._web.site_number(name) is not None else NO_ROBOTS
         if url not in robots.elsewhere:
@@ -154,9 +156,9 @@ class Answers:
         return _redirect(302, robots.elsewhere[robots.elsewhere.index(url) + 1], url, kind="robots")
 
 
-def coding_of(web: Web, page: Page, accepts: str) -> str:
+def coding_of(web: WebPlan, page: PlannedPage, accepts: str) -> str:
     """Return the content coding of a page for a client: the page's own, else gzip, else none."""
-    if page.kind is Kind.IMAGE or page.status != 200:
+    if page.kind is PageKind.IMAGE or page.status != 200:
         return ""
     accepted = _accepted(accepts)
     coding = _CODINGS[int(unit_of(web.spec.seed, "coding", page.site, page.number) * len(_CODINGS))]
@@ -184,44 +186,44 @@ def encode(coding: str, data: bytes) -> bytes:
     return _ZSTD.compress(data)
 
 
-def _redirect(status: int, to: str, url: str, *, kind: str = "page") -> Answer:
+def _redirect(status: int, to: str, url: str, *, kind: str = "page") -> PlannedResponse:
     location = to
-    if status in (302, 307) and to.startswith(url[: -len(split(url)[2])] + "/"):
-        location = split(to)[2]  # a relative Location: common, and easily got wrong
+    if status in (302, 307) and to.startswith(url[: -len(split_url(url)[2])] + "/"):
+        location = split_url(to)[2]  # a relative Location: common, and easily got wrong
     body = b"<!DOCTYPE html>\n<html><head><title>Moved</title></head><body><h1>Moved</h1></body></html>\n"
     head = f"Content-Type: text/html; charset=utf-8\r\nLocation: {location}\r\n".encode()
-    return Answer(status, head, body, kind=kind, leads_to=to)
+    return PlannedResponse(status, head, body, kind=kind, leads_to=to)
 
 
-def _robots_file(robots: Robots) -> Answer:
+def _robots_file(robots: Robots) -> PlannedResponse:
     if robots.status != 200:
         retryable = robots.status == 429 or robots.status >= 500
         head = b"Content-Type: text/plain\r\n"
-        return Answer(robots.status, head, b"No robots.txt here.\n", kind="robots", retryable=retryable)
+        return PlannedResponse(robots.status, head, b"No robots.txt here.\n", kind="robots", retryable=retryable)
     head = b"Content-Type: text/plain; charset=utf-8\r\n"
-    return Answer(200, head, robots.text(), kind="robots", wait_s=robots.crawl_delay_s or 0.0)
+    return PlannedResponse(200, head, robots.text(), kind="robots", wait_s=robots.crawl_delay_s or 0.0)
 
 
-def _trapped(web: Web, kind: str, name: str, target: str) -> Answer:
+def _trapped(web: WebPlan, kind: str, name: str, target: str) -> PlannedResponse:
     if target == ROBOTS_PATH:
         return _robots_file(NO_ROBOTS)
     origin = web.origin(name)
-    page = TRAPS[kind](Door(name, target, web.spec.year))
+    page = TRAPS[kind](TrapUrl(name, target, web.spec.year))
     if page.leads_to:
         return _redirect(302, origin + page.leads_to, origin + target, kind="trap")
     hosts = [web.origin(host) + "/" for host in page.hosts]
     head = b"Content-Type: text/html; charset=utf-8\r\n"
-    return Answer(200, head, trap_body(page.words, [*page.links, *hosts]), kind="trap")
+    return PlannedResponse(200, head, trap_body(page.words, [*page.links, *hosts]), kind="trap")
 
 
-def _planted(page: Page) -> Answer:
+def _planted(page: PlannedPage) -> PlannedResponse:
     planted = page.planted
     assert planted is not None
     wait_s = 0.0
     for name, value in planted.headers:
         if name.lower() == "retry-after" and planted.status in (429, 503) and value.isdigit():
             wait_s = float(value)
-    return Answer(
+    return PlannedResponse(
         planted.status,
         "".join(f"{name}: {value}\r\n" for name, value in planted.headers).encode("latin-1"),
         planted.body,
@@ -234,5 +236,5 @@ def _planted(page: Page) -> Answer:
     )
 
 
-_FAILS_AT_FIRST = {Kind.FLAKY: 503, Kind.BUSY: 429}
+_FAILS_AT_FIRST = {PageKind.FLAKY: 503, PageKind.BUSY: 429}
 _ZSTD = zstandard.ZstdCompressor(level=1)

@@ -19,7 +19,7 @@ def unit_of(*key: int | str) -> float:
     return (xxh3_64_intdigest(repr(key).encode()) >> 11) / (1 << 53)
 
 
-class Dice:
+class SeededRandom:
     """A stream of draws that depends on its key alone."""
 
     __slots__ = ("unit",)
@@ -50,7 +50,7 @@ class Dice:
         return math.sqrt(-2.0 * math.log(1.0 - self.unit())) * math.cos(math.tau * self.unit())
 
 
-class Spread:
+class EvenSpread:
     """Deals a feature out evenly: any run of a few times 1/share numbers holds some that have it.
 
     Multiples of an irrational number are spread evenly over [0, 1); independent draws would leave small webs
