@@ -146,7 +146,7 @@ class Workbench:
 
     def next_turn(self, now_s: float) -> SiteInHand | None:
         """Begin the turn of the most overdue site; None if none is due. It is busy until its turn is finished."""
-        self._find_due(now_s)
+        self._move_due(now_s)
         while self._due:
             _, ticket, site = heappop(self._due)
             if site.ticket == ticket:
@@ -201,7 +201,7 @@ class Workbench:
 
     def until_due(self, now_s: float) -> float | None:
         """Return how long until a site is due: 0 if one is, None if none waits."""
-        self._find_due(now_s)
+        self._move_due(now_s)
         if self._due_sites:
             return 0.0
         return self._waiting[0][0] - now_s if self._waiting else None
@@ -212,7 +212,7 @@ class Workbench:
         A claim once made is kept, so what a claim brings is guessed from former ones; the bounds on URLs and bytes can
         be overshot by no more than that guess errs.
         """
-        self._find_due(now_s)
+        self._move_due(now_s)
         stock = max(LEAST_STOCK_SITES, math.ceil(STOCK_S * self._recent_turns(now_s) / RATE_WINDOW_S))
         if self._due_sites >= stock:
             return 0
@@ -230,7 +230,7 @@ class Workbench:
         site.ticket = self._tickets
         heappush(self._waiting, (due_s, site.ticket, site))
 
-    def _find_due(self, now_s: float) -> None:
+    def _move_due(self, now_s: float) -> None:
         """Move what has become due from one heap to the other, and leave no dead entry at the head of the rest."""
         waiting = self._waiting
         while waiting:

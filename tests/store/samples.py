@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.records import Fetched, PageRow, RequestRow, Truncation
 from gossamer.store import Store, StoreSettings
+from gossamer.store.reading import find_response
 from gossamer.store.warc import EncodedExchange, encode_exchange
 from gossamer.urls import hash_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from gossamer.store.reading import Folders
 
 HTML = b"<html><head><title>A page</title></head><body>" + b"<p>Words, and more words.</p>" * 200 + b"</body></html>"
 
@@ -114,6 +117,11 @@ def keep(store: Store, number: int) -> PageRow:
 def numbers(rows: Iterable[PageRow | RequestRow]) -> list[int]:
     """The numbers of the pages that these rows are of."""
     return [int(row.url.rpartition("=")[2]) for row in rows]
+
+
+def read_record(folders: Folders, row: PageRow) -> bytes:
+    """Return what the server sent for an archived page, head and body."""
+    return find_response(folders, row).block
 
 
 def segments(folder: Path) -> list[Path]:

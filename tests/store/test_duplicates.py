@@ -15,10 +15,19 @@ from gossamer.store.cdxj import read_line
 from gossamer.store.checking import Flaw, check
 from gossamer.store.duplicates import DuplicateIndex, Original
 from gossamer.store.names import index_of, open_index_of
-from gossamer.store.reading import find_record, find_response, pages, read_record
+from gossamer.store.reading import find_record, find_response, pages
 from gossamer.store.repair import repair
 from gossamer.store.warc import encode_exchange, encode_revisit, warc_date
-from tests.store.samples import HTML, fetched, kinds_seen_by_fastwarc, new_store, page_row, refusals, segments
+from tests.store.samples import (
+    HTML,
+    fetched,
+    kinds_seen_by_fastwarc,
+    new_store,
+    page_row,
+    read_record,
+    refusals,
+    segments,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from gossamer.store.reading import find_pages, last_pages, pages, read_record, requests, row_files
+from gossamer.store.reading import find_pages, last_pages, pages, requests, row_files
 from gossamer.store.schemas import PAGES
 from gossamer.store.warc import encode_exchange
 from gossamer.urls import hash_url
-from tests.store.samples import HTML, fetched, keep, new_store, numbers, page_row
+from tests.store.samples import HTML, fetched, keep, new_store, numbers, page_row, read_record
 
 if TYPE_CHECKING:
     from pathlib import Path

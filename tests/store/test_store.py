@@ -15,7 +15,7 @@ from gossamer.records import LinkRow
 from gossamer.store import files
 from gossamer.store.checking import Flaw, check
 from gossamer.store.names import index_of, open_index_of
-from gossamer.store.reading import links, pages, read_record, requests, row_files
+from gossamer.store.reading import links, pages, requests, row_files
 from gossamer.store.repair import repair
 from gossamer.store.scanning import scan
 from gossamer.store.schemas import PAGES
@@ -27,6 +27,7 @@ from tests.store.samples import (
     new_store,
     numbers,
     page_row,
+    read_record,
     request_row,
     segments,
 )
@@ -56,10 +57,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_what_is_kept_reaches_the_disk_with_the_next_sync(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         rows = [keep(store, number) for number in range(5)]
-        assert store.waiting_bytes > 0
         assert list(pages(tmp_path)) == []
         store.sync()
-        assert store.waiting_bytes == 0
         assert list(pages(tmp_path)) == rows
         assert list(requests(tmp_path)) == [request_row(number) for number in range(5)]
         for number, row in enumerate(rows):
@@ -137,9 +136,8 @@ def test_links_are_a_table_of_their_own(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         store.keep_links([])
         store.keep_links(rows[:4])
-        assert store.waiting_bytes > 0
+        assert list(links(tmp_path)) == []
         store.sync()
-        assert store.waiting_bytes == 0
         assert list(links(tmp_path)) == rows[:4]
         store.keep_links(rows[4:])
     assert list(links(tmp_path)) == rows
@@ -237,15 +235,13 @@ def test_a_write_that_fails_loses_nothing_and_tears_nothing(tmp_path: Path, limi
             if number % 4 == 3:
                 failed = sync_with_files_up_to(limit, store)
                 assert failed in (0, errno.EFBIG)
-                assert (store.waiting_bytes == 0) == (failed == 0)
                 failures += failed != 0
                 # Nothing is torn, and every row that can be seen has its record.
                 assert {problem.flaw for problem in check(tmp_path).problems} <= {Flaw.UNFINISHED}
                 seen = list(pages(tmp_path))
-                assert seen == rows[: len(seen)]
+                assert seen == (rows[: len(seen)] if failed else rows)
                 if number == 27:  # there is room for once
                     store.sync()
-                    assert store.waiting_bytes == 0
                     assert list(pages(tmp_path)) == rows
         assert failures > 1
     assert list(pages(tmp_path)) == rows

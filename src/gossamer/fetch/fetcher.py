@@ -105,7 +105,7 @@ class Fetcher(Requester):
         """
         started_at, begun = time.time(), time.perf_counter()
         host = host_of(url)
-        found = await self._find_address(name_of_host(host))
+        found = await self._pick_address(name_of_host(host))
         if isinstance(found, Unresolved):
             return Failed(
                 url=url,
@@ -138,7 +138,7 @@ class Fetcher(Requester):
             transfer.reset()
             self._idle.append(transfer)
 
-    async def _find_address(self, name: str) -> str | Unresolved:
+    async def _pick_address(self, name: str) -> str | Unresolved:
         """Return an address of this name that may be contacted."""
         addresses = _literal(name)
         if not addresses:

@@ -72,7 +72,7 @@ class Transfer:
         self._curl = pycurl.Curl()
         _configure(self._curl, context)
         self._curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
-        self._curl.setopt(pycurl.PREREQFUNCTION, self._may_send)
+        self._curl.setopt(pycurl.PREREQFUNCTION, self._send_or_halt)
         self._curl.setopt(pycurl.HEADERFUNCTION, self._take_header)
         self._curl.setopt(pycurl.WRITEFUNCTION, self._take_body)
         self.reset()
@@ -165,7 +165,7 @@ class Transfer:
             self._detail = str(error)
             return _REFUSE
 
-    def _may_send(self, *_: object) -> int:
+    def _send_or_halt(self, *_: object) -> int:
         before_send = self._request.before_send
         if before_send is None or before_send():
             return _SEND

@@ -124,11 +124,6 @@ def find_pages(folders: Folders, url_hash: bytes) -> list[PageRow]:
     return sorted(found, key=lambda row: row.fetched_at)
 
 
-def read_record(folders: Folders, row: PageRow) -> bytes:
-    """Return what the server sent for an archived page, head and body; raise as `find_response` does."""
-    return find_response(folders, row).block
-
-
 def find_response(folders: Folders, row: PageRow) -> Record:
     """Return the response of an archived page; that of a duplicate with the payload of the page it equals.
 

@@ -95,7 +95,6 @@ class Store(PageStore):
     If `sync` raises OSError (no space, an I/O error), nothing that was kept is lost and nothing on disk is torn:
     files were cut back to what was whole, and all that is not on disk for good is still held, in its place. Call
     `sync` again once there is room; do not keep anything twice, and complete nothing until it has returned.
-    `waiting_bytes` says how much is held meanwhile.
 
     Keep from one thread, sync from any. After a crash, `repair` before the next Store of the same worker.
     """
@@ -134,8 +133,6 @@ class Store(PageStore):
         self._duplicates = DuplicateIndex(settings.duplicates_memory_bytes)
         self._finisher = Finisher()
         self._syncing = threading.Lock()
-        self._kept_bytes = 0  # written by the keeping thread only ...
-        self._synced_bytes = 0  # ... and this one while syncing only
 
     @property
     def archives(self) -> bool:
@@ -164,7 +161,6 @@ class Store(PageStore):
         if answer is not None and original is None:
             self._duplicates.note(row)
         self._pages.keep(row)  # after its record: see `sync`
-        self._kept_bytes += len(row.text)
         return row
 
     def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
@@ -174,16 +170,10 @@ class Store(PageStore):
     def keep_links(self, rows: Sequence[LinkRow]) -> None:
         """Take note of a page's links."""
         self._links.keep_all(rows)
-        self._kept_bytes += sum(len(row.to_url) + len(row.text) for row in rows)
 
     def keep_request(self, row: RequestRow) -> None:
         """Take note of a request, answered or not."""
         self._requests.keep(row)
-
-    @property
-    def waiting_bytes(self) -> int:
-        """How much is kept but not yet on disk: archive records and text."""
-        return self._kept_bytes - self._synced_bytes
 
     def sync(self) -> None:
         """Bring to the disk what was kept before this call; raise OSError, and still hold it, if that fails."""
@@ -228,17 +218,14 @@ class Store(PageStore):
     def _keep_records(self, row: PageRow, archive: bytes, response_offset: int, *, is_revisit: bool = False) -> PageRow:
         if self._settings.warc:
             row = self._segments.keep(row, archive, response_offset, is_revisit=is_revisit)
-            self._kept_bytes += len(archive)
         return row
 
     def _sync(self) -> None:
-        kept_bytes = self._kept_bytes
         # Rows are counted before the records are written: the record of each one counted was added before it.
         counts = [(journal, journal.waiting()) for journal in self._journals]
         self._segments.sync()  # plant: rows-before-records
         for journal, count in counts:
             journal.sync(count)
-        self._synced_bytes = kept_bytes
 
     def _hand_over(self, *, everything: bool) -> None:
         """Give the finisher the segments that are full and the journals that are due."""
