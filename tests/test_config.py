@@ -23,7 +23,7 @@ class Scope(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     delay_s: float = field(default=70.0, metadata={"help": "Seconds between turns.", "minimum": 0})
-    scope: Scope = field(default=Scope.SITE, metadata={"help": "How far to follow links.\nThe web is large."})
+    scope: Scope = field(default=Scope.SITE, metadata={"help": "How far to follow links. The web is large."})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +209,7 @@ def test_a_missing_setting_that_has_no_default_is_asked_for() -> None:
     class Identity:
         email: str
 
-    with pytest.raises(GossamerError, match=r"^--email is needed; GOSSAMER_EMAIL or email in crawl.toml will do"):
+    with pytest.raises(GossamerError, match=r"^--email is required; or set GOSSAMER_EMAIL, or email in crawl.toml$"):
         gather({"identity": Identity}, file=None, environment={}, flags={})
 
 
@@ -218,11 +218,28 @@ def test_what_a_section_refuses_itself_is_the_operators_mistake() -> None:
 
 
 def test_a_file_that_is_no_flat_toml_says_what_to_do(tmp_path: Path) -> None:
-    assert refusal(tmp_path / "absent.toml").endswith("(No such file or directory); name a file that can")
+    assert refusal(tmp_path / "absent.toml").endswith("(No such file or directory); name a readable file")
     assert "line 2, column" in refusal(toml(tmp_path, "delay = 1\nscope =\n"))
     assert "has a section [pace]; write its settings without" in refusal(toml(tmp_path, "[pace]\ndelay = 1"))
     (tmp_path / "crawl.toml").write_bytes(b'name = "caf\xe9"')
     assert "is not valid TOML" in refusal(tmp_path / "crawl.toml")
+
+
+def test_a_removed_setting_is_ignored_with_one_note_where_an_earlier_version_may_have_written_it(
+    tmp_path: Path,
+) -> None:
+    file = toml(tmp_path, "delay = 1\nmax_head = 1\n")
+    notes: list[str] = []
+    environment = {"GOSSAMER_MIN_SPEED": "much", "GOSSAMER_SCOPE": "web"}
+    settings = gather(SECTIONS, file=file, environment=environment, flags={}, note=notes.append)
+    assert settings["pace"] == Pace(delay_s=1.0, scope=Scope.WEB)
+    assert notes == ["Ignored settings that no longer exist: max_head (crawl.toml, line 2), GOSSAMER_MIN_SPEED."]
+    gather(SECTIONS, file=None, environment={"GOSSAMER_SCOPE": "web"}, flags={"delay": 1}, note=notes.append)
+    assert len(notes) == 1, "there is no note without a removed setting"
+
+
+def test_a_removed_setting_as_a_flag_is_refused() -> None:
+    assert refusal(max_head="1MB") == "--max-head is no longer a setting: it was removed, leave it out"
 
 
 def test_two_sections_may_not_share_a_key() -> None:
@@ -232,7 +249,7 @@ def test_two_sections_may_not_share_a_key() -> None:
 
 def test_what_is_written_explains_itself() -> None:
     assert as_toml({"pace": Pace()}).startswith(
-        "# Seconds between turns.\ndelay = 70.0\n\n# How far to follow links.\n# The web is large.\nscope = "
+        "# Seconds between turns.\ndelay = 70.0\n\n# How far to follow links. The web is large.\nscope = "
     )
     assert "# max_pages =\n" in as_toml({"limits": Limits()})
 

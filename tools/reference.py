@@ -18,21 +18,18 @@ from prometheus_client import Counter, Histogram
 
 from gossamer import metrics
 from gossamer.cli import gossamer
-from gossamer.config import declared, variable
+from gossamer.config import as_given, declared, default_as_given, variable
 from gossamer.crawl.settings import SECTIONS
 from gossamer.inspect.views import SITES, sql_type, views
 from gossamer.records.reasons import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from gossamer.config import Setting
 
 FOLDER: Final = Path(__file__).resolve().parent.parent / "docs" / "reference"
 NOTE: Final = "<!-- Written by `make reference` from the code: do not edit. -->\n"
-
-_DURATIONS: Final = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_SIZES: Final = {"GB": 10**9, "MB": 10**6, "KB": 10**3, "MiB": 2**20, "KiB": 2**10}
 
 
 def pages() -> dict[str, str]:
@@ -116,18 +113,20 @@ def _settings() -> str:
     sections = "\n".join(_section(name) for name in SECTIONS)
     return f"""# Settings
 
-Each setting can be given in four ways; the first of them that is there wins:
+A crawl takes the value of each setting from the first of these places that has one:
 
-1. as a flag of [`gossamer crawl`](cli.md#gossamer-crawl), or, if it has none of its own, as `--set SETTING=VALUE`;
-2. in the environment;
-3. in `crawl.toml` in the crawl's folder (or the file that `--config` names), as `setting = value`, text in quotes;
-4. else the default holds.
+1. a flag of [`gossamer crawl`](cli.md#gossamer-crawl); for a setting without a flag of its own, `--set SETTING=VALUE`;
+2. the environment;
+3. `crawl.toml` in the crawl's folder, or the file that `--config` names, as `setting = value`, with text in quotes;
+4. the default.
 
 A duration is a number of seconds, or has a unit: `0.5`, `90s`, `2m`, `8h`, `3d`, `500ms`. A size is a number of
-bytes, or has a unit: `64MB`, `1GiB`. A list is separated by commas; in the file it may be a TOML list.
-What is unknown or out of bounds is refused, with the nearest name that would be right.
+bytes, or has a unit: `64MB`, `1GiB`. A list is separated by commas; in the file it may be a TOML list. A crawl refuses
+an unknown setting, and names the nearest one that exists. It also refuses a value that is out of bounds.
 
-The settings that a crawl runs with stand in its `crawl.toml`, and hold for the next start unless it says otherwise.
+When a crawl starts, it writes all its settings to `crawl.toml`. The next start uses them unless it is given others.
+A setting that an earlier version had is ignored in `crawl.toml` and in the environment, with a note; as a flag it is
+refused.
 
 {sections}"""
 
@@ -136,7 +135,7 @@ def _section(name: str) -> str:
     about = (SECTIONS[name].__doc__ or "").strip().partition("\n")[0]
     flags = _flags()
     rows = [
-        (f"`{setting.key}`", _kind(setting), _default(setting), flags[setting.key], _sentence(setting))
+        (f"`{setting.key}`", _kind(setting), _default(setting), flags[setting.key], setting.field.metadata["help"])
         for setting in declared(SECTIONS).values()
         if setting.section == name
     ]
@@ -149,7 +148,8 @@ def _flags() -> dict[str, str]:
     """Return how each setting is given outside of the file."""
     command = gossamer.get_command(click.Context(gossamer), "crawl")
     assert command is not None
-    own = {option.name: option.opts[-1] for option in command.params} | {"warc": "--no-warc"}
+    own = {option.name: option.opts[-1] for option in command.params}
+    own |= {"warc": "--no-warc", "trap_limits": "--no-trap-limits"}
     return {key: f"`{own.get(key, f'--set {key}=')}`, `{variable(key)}`" for key in declared(SECTIONS)}
 
 
@@ -164,38 +164,14 @@ def _kind(setting: Setting) -> str:
         numbers = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text", Path: "file"}
         one = {"_s": "duration", "_bytes": "size"}.get(setting.unit, numbers[of])
     least, most = setting.field.metadata.get("minimum"), setting.field.metadata.get("maximum")
-    bounds = [f"at least {_quantity(least, setting.unit)}"] if least else []
-    bounds += [f"at most {_quantity(most, setting.unit)}"] if most else []
+    bounds = [f"at least {as_given(least, setting.unit)}"] if least else []
+    bounds += [f"at most {as_given(most, setting.unit)}"] if most else []
     return ", ".join([f"list: {one}" if many else one, *bounds])
 
 
 def _default(setting: Setting) -> str:
     shown = default_as_given(setting)
     return f"`{shown}`" if shown else ""
-
-
-def default_as_given(setting: Setting) -> str:
-    """Return a setting's default as one would give it; empty if by default there is none."""
-    value = setting.field.default
-    if value is None or value in ("", ()):
-        return ""
-    if isinstance(value, tuple):
-        return ",".join(_quantity(item, setting.unit) for item in value)
-    return str(value).lower() if isinstance(value, bool) else _quantity(value, setting.unit)
-
-
-def _quantity(value: Any, unit: str) -> str:
-    """Return a value with the largest unit that makes it a whole number."""
-    factors: Mapping[str, int] = {"_s": _DURATIONS, "_bytes": _SIZES}.get(unit, {})
-    for name, factor in factors.items():
-        if value and value % factor == 0:
-            return f"{value // factor:.0f}{name}"
-    return f"{value:g}s" if unit == "_s" else str(value)
-
-
-def _sentence(setting: Setting) -> str:
-    text = setting.field.metadata["help"]
-    return f"{text[0].upper()}{text[1:].rstrip('.')}."
 
 
 # Tables

@@ -26,10 +26,27 @@ MAX_STALE: Final = 1_000  # dead entries in the heaps, unless they are outnumber
 class WorkbenchSettings:
     """How much a worker takes in hand."""
 
-    max_sites_in_hand: int = field(default=10_000, metadata={"help": "sites that one worker holds", "minimum": 1})
-    max_urls_in_hand: int = field(default=50_000, metadata={"help": "URLs that one worker holds", "minimum": 1})
+    max_sites_in_hand: int = field(
+        default=10_000,
+        metadata={
+            "help": "The most sites that one worker holds. Lower it so that several workers share few sites evenly.",
+            "minimum": 1,
+        },
+    )
+    max_urls_in_hand: int = field(
+        default=50_000,
+        metadata={
+            "help": "The most URLs that one worker holds. Lower it on a machine with little memory.",
+            "minimum": 1,
+        },
+    )
     max_in_hand_bytes: int = field(
-        default=64_000_000, metadata={"help": "text of URLs and robots rules that one worker holds", "minimum": 1}
+        default=64_000_000,
+        metadata={
+            "help": "The most memory for the URLs and the robots rules that one worker holds. "
+            "Lower it on a machine with little memory.",
+            "minimum": 1,
+        },
     )
 
 

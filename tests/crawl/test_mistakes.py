@@ -53,9 +53,10 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ([*CRAWL, "--scope", "galaxy"], "--scope must be one of host, site, web, not 'galaxy'"),
         ([*CRAWL, "--max-workers", "many"], "--in-flight must be a whole number, not 'many'"),
         ([*CRAWL, "--set", "dealy=1"], "--set dealy is not a setting; did you mean --delay?"),
+        ([*CRAWL, "--set", "max-head=1"], "--set max_head is no longer a setting: it was removed, leave it out"),
         ([*CRAWL, "--set", "delay"], "--set delay is incomplete: write --set delay=VALUE."),
-        ([*CRAWL, "--agent-name", "My Bot"], "'My Bot' is no agent name: use letters, digits, - and _"),
-        ([*CRAWL, "--info-url", "about"], "'about' is not the address of a page: write it like https://"),
+        ([*CRAWL, "--agent-name", "My Bot"], "'My Bot' is not an agent name: use letters, digits, - and _"),
+        ([*CRAWL, "--info-url", "about"], "'about' is not the URL of a page: write it like https://"),
         ([*CRAWL, "--nameserver", "dns.example"], "'dns.example' is not a name server: write it like 9.9.9.9"),
         ([*CRAWL, "--allow-network", "home"], "'home' is not a network"),
         ([*CRAWL, "--config", "mine.toml"], "mine.toml cannot be read (No such file or directory)"),
@@ -89,6 +90,15 @@ def test_an_unknown_key_is_named_with_its_line(capsys: pytest.CaptureFixture[str
     Path("crawl-data").mkdir()
     Path("crawl-data/crawl.toml").write_text("delay = 1\nmax_page = 3\n")
     assert refusal(capsys, *CRAWL) == "max_page (crawl.toml, line 2) is not a setting; did you mean max_pages?"
+
+
+def test_a_removed_setting_of_an_older_crawl_is_ignored_with_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("crawl-data").mkdir()
+    Path("crawl-data/crawl.toml").write_text("delay = 1\nmax_head = 65536\n")
+    assert run(["crawl", "example.org"]) == 2
+    note, refused = capsys.readouterr().err.splitlines()
+    assert note == "Ignored settings that no longer exist: max_head (crawl.toml, line 2)."
+    assert "An e-mail address is needed" in refused
 
 
 def test_an_unknown_variable_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.fetch.transfer import ERROR_BODY_BYTES, ROBOTS_BYTES
+from gossamer.fetch import transfer
+from gossamer.fetch.transfer import ERROR_BODY_BYTES, MAX_HEAD_BYTES, ROBOTS_BYTES
 from gossamer.records import Failed, Fetched, Reason, RequestKind, Truncation
 from tests.fetch.servers import OK, PAGE, Peer, fetcher, serving
 
@@ -139,16 +140,15 @@ async def endless_beginnings(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("behaviour", [endless_head, endless_line, endless_status_line, endless_beginnings])
-@pytest.mark.parametrize("max_head_bytes", [10_000, 300 * 1024])
-async def test_an_endless_head_is_refused(behaviour: Behaviour, max_head_bytes: int) -> None:
-    failure = await get_failure(behaviour, max_head_bytes=max_head_bytes)
-    assert failure.reason is Reason.HEADERS_TOO_LARGE
+async def test_an_endless_head_is_refused(behaviour: Behaviour) -> None:
+    assert (await get_failure(behaviour)).reason is Reason.HEADERS_TOO_LARGE
 
 
-async def test_the_limit_for_heads_is_the_operators() -> None:
-    head = OK + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 1_000) for n in range(50)) + b"\r\n"
-    assert (await get_answer(head, max_head_bytes=len(head))).head == head
-    assert (await get_failure(head, max_head_bytes=len(head) - 1)).reason is Reason.HEADERS_TOO_LARGE
+async def test_a_head_of_the_largest_size_is_taken_and_a_larger_one_is_refused() -> None:
+    head = OK + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 1_000) for n in range(60))
+    largest = head + b"X-Last: %s\r\n\r\n" % (b"y" * (MAX_HEAD_BYTES - len(head) - len(b"X-Last: \r\n\r\n")))
+    assert (await get_answer(largest)).head == largest
+    assert (await get_failure(largest.replace(b"X-Last: ", b"X-Last: y"))).reason is Reason.HEADERS_TOO_LARGE
 
 
 # Types
@@ -359,8 +359,10 @@ async def test_half_a_robots_txt_in_time_is_none() -> None:
     assert (await get_failure(part_then_silence, RequestKind.ROBOTS, total_timeout_s=0.2)).reason is Reason.TIMEOUT
 
 
-async def test_a_drip_is_too_slow_even_though_something_came() -> None:
-    failure = await get_failure(drip, min_speed_bytes=1_000, min_speed_window_s=1, total_timeout_s=20)
+async def test_a_drip_is_too_slow_even_though_something_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "MIN_SPEED_BYTES", 1_000)
+    monkeypatch.setattr(transfer, "MIN_SPEED_WINDOW_S", 1)
+    failure = await get_failure(drip, total_timeout_s=20)
     assert failure.reason is Reason.TOO_SLOW
     assert failure.duration_s < 10
 

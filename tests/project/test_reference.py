@@ -14,12 +14,12 @@ import pytest
 
 from gossamer.cli import SUMMARIES, gossamer, run
 from gossamer.cli.crawl import _as_settings
-from gossamer.config import declared, gather
+from gossamer.config import declared, default_as_given, gather
 from gossamer.crawl.folder import gather_settings
 from gossamer.crawl.settings import SECTIONS
 from gossamer.errors import GossamerError
 from tests.inspect.crawls import Crawl
-from tools.reference import FOLDER, default_as_given, pages
+from tools.reference import FOLDER, pages
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]

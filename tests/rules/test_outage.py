@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gossamer.records import Reason
 from gossamer.rules.answers import LASTING_REASONS, PASSING_REASONS
-from gossamer.rules.outage import NOTHING_GETS_OUT, OutageGuard, OutageSettings
+from gossamer.rules.outage import MAX_OUTAGE_S, NOTHING_GETS_OUT, OutageGuard, OutageSettings
 
 DOWN = Reason.CONNECT_TIMEOUT
 
@@ -186,17 +186,18 @@ def test_a_probe_that_is_overdue_is_due() -> None:
     assert paused_guard(at_s=0.0).until_probe(50.0) == 0.0
 
 
-def test_patience_ends_and_comes_back_with_an_answer() -> None:
-    found = OutageGuard(OutageSettings(outage_patience_s=60.0))
+def test_an_outage_ends_after_its_longest_time_and_can_begin_again_after_an_answer() -> None:
+    found = OutageGuard(OutageSettings())
+    ends_s = 1_000.0 + MAX_OUTAGE_S
     fail(found, 10, 1_000.0)
-    fail(found, 1, 1_059.9)
+    fail(found, 1, ends_s - 0.1)
     assert found.paused
-    fail(found, 1, 1_060.0)
+    fail(found, 1, ends_s)
     assert not found.paused
-    fail(found, 100, 1_061.0)
+    fail(found, 100, ends_s + 1.0)
     assert not found.paused  # a web of dead sites must come to its end
-    found.report(1_062.0, "good.test", None, tries=0)
-    fail(found, 10, 1_100.0)
+    found.report(ends_s + 2.0, "good.test", None, tries=0)
+    fail(found, 10, ends_s + 40.0)
     assert found.paused
 
 

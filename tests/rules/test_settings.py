@@ -36,7 +36,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         robots_retry_waits_s=(600.0, 3_600.0, 21_600.0, 86_400.0), robots_give_up_s=259_200.0
     )
     assert found["scope"] == ScopeSettings(scope=Scope.SITE, max_depth=None, exclude_file=None)
-    assert found["outage"] == OutageSettings(outage_sites=10, outage_window_s=10.0, outage_patience_s=86_400.0)
+    assert found["outage"] == OutageSettings(outage_sites=10, outage_window_s=10.0)
     assert found["workbench"] == WorkbenchSettings(
         max_sites_in_hand=10_000, max_urls_in_hand=50_000, max_in_hand_bytes=64_000_000
     )
@@ -65,7 +65,7 @@ def test_settings_survive_being_written_to_a_file(tmp_path: Path) -> None:
     ("key", "least"),
     [
         ("delay", 0), ("step_gap", 0), ("retry_wait", 0), ("max_tries", 0), ("robots_give_up", 0), ("max_depth", 0),
-        ("outage_sites", 2), ("outage_window", 0), ("outage_patience", 0), ("max_sites_in_hand", 1),
+        ("outage_sites", 2), ("outage_window", 0), ("max_sites_in_hand", 1),
         ("max_urls_in_hand", 1), ("max_in_hand", 1),
     ],
 )  # fmt: skip

@@ -275,7 +275,9 @@ def _gather(folder: Path, given: dict[str, Setting]) -> tuple[Settings, Settings
             f"{to_type('crawl', '--workers', workers, folders=folder)}."
         )
     file = folder / SETTINGS_FILE
-    settings = gather_settings(file if file.exists() else None, environment={}, flags=given, spell=str)
+    settings = gather_settings(
+        file if file.exists() else None, environment={}, flags=given, spell=str, note=log.warning
+    )
     if not settings.crawl.email:
         raise GossamerError('An e-mail address is needed, so that site owners can reach you: email="you@example.org".')
     if given.get("in_flight") is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
@@ -11,8 +11,10 @@ from click.shell_completion import CompletionItem
 from gossamer.cli.console import open_console, summary
 from gossamer.cli.environment import environment_for_settings
 from gossamer.cli.printing import say
+from gossamer.config import declared, default_as_given
 from gossamer.crawl.folder import SETTINGS_FILE, gather_settings
 from gossamer.crawl.seed_report import failed_seeds, is_fruitless
+from gossamer.crawl.settings import SECTIONS
 from gossamer.crawl.start import crawl
 from gossamer.errors import GossamerError
 from gossamer.supervisor import End
@@ -25,13 +27,29 @@ FRUITLESS = 3  # the crawl ended by itself without a page from any seed: startin
 KILLED = 130
 
 _FILE = click.Path(path_type=Path, resolve_path=True)
+_SETTINGS: Final = declared(SECTIONS)
 
 
-def _setting(flag: str, metavar: str, text: str, **more: Any) -> Callable[[Any], Any]:
-    """An option that is a setting: what is given is checked where settings are gathered."""
+def _setting(flag: str, metavar: str, **more: Any) -> Callable[[Any], Any]:
+    """An option that is a setting, with its description; `gather_settings` checks the value."""
     if "|" in metavar:
         more["shell_complete"] = _completing(*metavar.split("|"))
-    return click.option(flag, metavar=metavar, help=text, **more)
+    return click.option(flag, metavar=metavar, help=_describe(flag, **more), **more)
+
+
+def _switch(flag: str) -> Callable[[Any], Any]:
+    """An option that turns a setting on."""
+    return click.option(flag, is_flag=True, default=None, help=_describe(flag))
+
+
+def _describe(flag: str, *, multiple: bool = False, **_: object) -> str:
+    setting = _SETTINGS[flag.removeprefix("--").replace("-", "_")]
+    parts = [setting.field.metadata["help"]]
+    if multiple:
+        parts.append("Repeat the option to give more.")
+    if setting.kind is not bool and (default := default_as_given(setting)):
+        parts.append(f"[default: {default}]")
+    return " ".join(parts)
 
 
 def _completing(*words: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
@@ -44,68 +62,54 @@ def _complete_files(_context: click.Context, _parameter: click.Parameter, begun:
 
 @click.command("crawl")
 @click.argument("seeds", metavar="[SEEDS]...", nargs=-1, shell_complete=_complete_files)
-@_setting("--email", "ADDRESS", "Where the people whose sites you visit can reach you; required.")
-@_setting("--agent-name", "NAME", "The name you crawl under, also in robots.txt [default: Gossamer].")
-@_setting("--info-url", "URL", "A page about your crawl, shown to site owners.")
+@_setting("--email", "ADDRESS")
+@_setting("--agent-name", "NAME")
+@_setting("--info-url", "URL")
 @click.option(
     "--data-dir", type=click.Path(path_type=Path), default="crawl-data", show_default=True,
-    envvar="GOSSAMER_DATA_DIR", help="The crawl's folder; if it holds a crawl, that one goes on.",
+    envvar="GOSSAMER_DATA_DIR", help="The crawl's folder. If it holds a crawl, that crawl is resumed.",
 )  # fmt: skip
-@_setting(
-    "--frontier", "ADDRESS", "A PostgreSQL database that several machines share: postgresql://user@host/database."
-)
-@_setting("--crawl-name", "NAME", "Which of the crawls in that database this is [default: crawl].")
-@_setting("--lease", "DURATION", "There, a worker that was silent for so long is dead [default: 60].")
-@_setting("--delay", "DURATION", "Pause between two pages of one site; a site may ask for more [default: 70].")
-@_setting("--site-delay", "SITE=DURATION", "A longer delay for one site; repeat for more.", multiple=True)
-@_setting("--site-delays-file", "FILE", "Longer delays of single sites, one SITE=DURATION per line.", type=_FILE)
-@_setting("--scope", "host|site|web", "Stay on the seeds' hosts, on their sites, or go anywhere [default: site].")
-@_setting(
-    "--include",
-    "PATTERN",
-    "Follow only links that match: /blog/, *.html$, https://example.org/; repeat.",
-    multiple=True,
-)
-@_setting("--exclude", "PATTERN", "Leave URLs alone that match, included or not; repeat for more.", multiple=True)
-@_setting("--exclude-file", "FILE", "Domains and URL prefixes to leave alone, one per line.", type=_FILE)
-@_setting("--max-pages", "N", "Stop after so many pages, over all starts.")
-@_setting("--max-pages-per-site", "N", "Store so many pages of a site, over all starts; the rest of it waits.")
-@_setting("--max-duration", "DURATION", "Stop after so long: 90, 30m, 8h.")
-@_setting("--max-depth", "N", "Follow so many links from a seed; 0: the seeds only.")
-@click.option("--sitemaps", is_flag=True, default=None, help="Read the sites' sitemaps too, and follow what they list.")
-@click.option("--no-trap-limits", is_flag=True, default=None, help="Follow links that seem to lead into traps, too.")
-@_setting("--workers", "N", "Worker processes [default: one per core].")
-@_setting("--in-flight", "N", "Requests under way at once, per worker [default: 1000].")
-@_setting("--nameserver", "ADDRESS[:PORT]", "Ask this name server [default: the system's hosts file and name server].")
-@_setting("--ca-file", "FILE", "Trust the authorities in this PEM file too.", type=_FILE)
-@click.option("--insecure", is_flag=True, default=None, help="Do not verify certificates at all.")
-@_setting("--allow-network", "NETWORK", "Permit a network that is not public; repeat for more.", multiple=True)
-@_setting(
-    "--accept-types",
-    "TYPES",
-    "Content types to store, with commas; HTML is always read for links [default: HTML, plain text].",
-)
-@_setting("--text", "fast|balanced|best", "How the main text is found; the last two need an extra [default: fast].")
-@_setting("--languages", "LIST", "Keep only pages in these languages (de,en), and those that declare none.")
-@click.option("--markdown", is_flag=True, default=None, help="Keep the main text as Markdown.")
-@click.option("--links", is_flag=True, default=None, help="Keep the link graph too: the table links.")
-@click.option(
-    "--respect-ai-optout", is_flag=True, default=None,
-    help="Keep no page that is not to be used for artificial intelligence.",
-)  # fmt: skip
-@click.option("--canonical", is_flag=True, default=None, help="Keep the canonical page instead of those that name it.")
-@click.option("--no-warc", is_flag=True, default=None, help="Keep no archives, only tables.")
-@_setting("--min-free-space", "SIZE", "Pause while the disk has less room than this [default: 1GB].")
-@_setting("--log-level", "LEVEL", "What goes into logs/gossamer.log: debug, info, warning, error [default: info].")
+@_setting("--frontier", "ADDRESS")
+@_setting("--crawl-name", "NAME")
+@_setting("--lease", "DURATION")
+@_setting("--delay", "DURATION")
+@_setting("--site-delay", "SITE=DURATION", multiple=True)
+@_setting("--site-delays-file", "FILE", type=_FILE)
+@_setting("--scope", "host|site|web")
+@_setting("--include", "PATTERN", multiple=True)
+@_setting("--exclude", "PATTERN", multiple=True)
+@_setting("--exclude-file", "FILE", type=_FILE)
+@_setting("--max-pages", "N")
+@_setting("--max-pages-per-site", "N")
+@_setting("--max-duration", "DURATION")
+@_setting("--max-depth", "N")
+@_switch("--sitemaps")
+@click.option("--no-trap-limits", is_flag=True, default=None, help="Follow even links that seem to lead into a trap.")
+@_setting("--workers", "N")
+@_setting("--in-flight", "N")
+@_setting("--nameserver", "ADDRESS[:PORT]")
+@_setting("--ca-file", "FILE", type=_FILE)
+@_switch("--insecure")
+@_setting("--allow-network", "NETWORK", multiple=True)
+@_setting("--accept-types", "TYPES")
+@_setting("--text", "fast|balanced|best")
+@_setting("--languages", "LIST")
+@_switch("--markdown")
+@_switch("--links")
+@_switch("--respect-ai-optout")
+@_switch("--canonical")
+@click.option("--no-warc", is_flag=True, default=None, help="Keep tables only, without WARC archives.")
+@_setting("--min-free-space", "SIZE")
+@_setting("--log-level", "LEVEL")
 @click.option(
     "--config", type=_FILE, envvar="GOSSAMER_CONFIG",
     help="Read settings from this file [default: crawl.toml in the crawl's folder, if there is one].",
 )  # fmt: skip
-@click.option("--set", "others", metavar="SETTING=VALUE", multiple=True, help="Any other setting of crawl.toml.")
+@click.option("--set", "others", metavar="SETTING=VALUE", multiple=True, help="Change any other setting of crawl.toml.")
 @click.option("--seed-file", type=click.Path(path_type=Path), multiple=True, help="The same as naming it in SEEDS.")
-@click.option("--resume", is_flag=True, help="Not needed: a crawl that is there always goes on.")
+@click.option("--resume", is_flag=True, help="Has no effect: a crawl in the folder is always resumed.")
 @click.option("--seeded-urls-only", is_flag=True, default=None, help="The same as --max-depth 0.")
-@_setting("--max-workers", "N", "The same as --in-flight.")
+@click.option("--max-workers", metavar="N", help="The same as --in-flight.")
 def command(
     seeds: tuple[str, ...],
     data_dir: Path,
@@ -134,6 +138,7 @@ def command(
         environment=environment_for_settings(),
         flags=_as_settings(flags, others),
         spell=_spell,
+        note=lambda line: say(line, err=True),
     )
     with open_console(data_dir, every_s=settings.supervisor.progress_every_s) as console:
         ended = crawl(data_dir, settings, (*seeds, *seed_file), console)

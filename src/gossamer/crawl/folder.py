@@ -60,9 +60,10 @@ def gather_settings(
     environment: Mapping[str, str],
     flags: Mapping[str, object],
     spell: Callable[[str], str] | None = None,
+    note: Callable[[str], object] = lambda _line: None,
 ) -> Settings:
     """Gather a crawl's settings. Paths become absolute: the next start may be typed in another folder."""
-    sections = gather(SECTIONS, file=file, environment=environment, flags=flags, spell=spell)
+    sections = gather(SECTIONS, file=file, environment=environment, flags=flags, spell=spell, note=note)
     for name, section in sections.items():
         paths = {field.name: getattr(section, field.name) for field in dataclasses.fields(section)}
         absolute = {key: path.absolute() for key, path in paths.items() if isinstance(path, Path)}

@@ -26,9 +26,28 @@ _TIME: Final = "%Y-%m-%d %H:%M:%S"
 class LogSettings:
     """When a new log file is begun, and how many old ones are kept."""
 
-    log_size_bytes: int = field(default=10_000_000, metadata={"help": "of a log file before a new one", "minimum": 1})
-    log_age_s: float = field(default=7 * 86_400.0, metadata={"help": "of a log file before a new one", "minimum": 1})
-    old_logs: int = field(default=5, metadata={"help": "log files kept besides the current one", "minimum": 1})
+    log_size_bytes: int = field(
+        default=10_000_000,
+        metadata={
+            "help": "A new log file is begun when the current one has this size. Lower it if the disk is small.",
+            "minimum": 1,
+        },
+    )
+    log_age_s: float = field(
+        default=7 * 86_400.0,
+        metadata={
+            "help": "A new log file is begun when the current one is this old. "
+            "Lower it if old logs must be deleted sooner.",
+            "minimum": 1,
+        },
+    )
+    old_logs: int = field(
+        default=5,
+        metadata={
+            "help": "The number of old log files that are kept besides the current one. Raise it to look further back.",
+            "minimum": 1,
+        },
+    )
 
 
 class _LogFile(WatchedFileHandler):

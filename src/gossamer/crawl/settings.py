@@ -1,4 +1,4 @@
-"""All settings of a crawl, from wherever they govern, and the few that belong to the crawl as a whole."""
+"""Lists all settings of a crawl by section, and defines those of the crawl as a whole. Others are beside their code."""
 
 from __future__ import annotations
 
@@ -28,29 +28,49 @@ DEFAULT_AGENT = "Gossamer"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlSettings:
-    """Who crawls, with how many workers, and when it ends."""
+    """Who crawls, with how many workers, and when the crawl ends."""
 
-    email: str = field(default="", metadata={"help": "where the people whose sites we visit can reach you; required"})
-    agent_name: str = field(default=DEFAULT_AGENT, metadata={"help": "the name you crawl under, also in robots.txt"})
-    info_url: str = field(default="", metadata={"help": "a page about your crawl, shown to site owners"})
+    email: str = field(
+        default="",
+        metadata={
+            "help": "Your e-mail address, sent with every request, so that site owners can reach you; it is required."
+        },
+    )
+    agent_name: str = field(
+        default=DEFAULT_AGENT,
+        metadata={"help": "The name of your crawler, sent with every request and looked up in robots.txt."},
+    )
+    info_url: str = field(
+        default="",
+        metadata={"help": "The URL of a web page about your crawl, sent with every request for site owners to read."},
+    )
     workers: int | None = field(
-        default=None, metadata={"help": "worker processes; one per core if not given", "minimum": 1, "maximum": 10_000}
+        default=None,
+        metadata={
+            "help": "The number of worker processes; if not given, one per processor core.",
+            "minimum": 1,
+            "maximum": 10_000,
+        },
     )
     max_pages: int | None = field(
-        default=None, metadata={"help": "stop after so many pages, over all starts", "minimum": 1}
+        default=None,
+        metadata={"help": "Stop after this many stored pages, counted over all starts of the crawl.", "minimum": 1},
     )
-    max_duration_s: float | None = field(default=None, metadata={"help": "stop this start after so long", "minimum": 0})
+    max_duration_s: float | None = field(
+        default=None, metadata={"help": "Stop this start of the crawl after this time: 90, 30m or 8h.", "minimum": 0}
+    )
     log_level: Literal["debug", "info", "warning", "error"] = field(
-        default="info", metadata={"help": "what goes into logs/gossamer.log"}
+        default="info",
+        metadata={"help": "The lowest level of messages in logs/gossamer.log: debug, info, warning or error."},
     )
 
     def __post_init__(self) -> None:
         if self.email and not _EMAIL.fullmatch(self.email):
             raise ValueError(f"{self.email!r} is not an e-mail address: write it like you@example.org")
         if not _TOKEN.fullmatch(self.agent_name):
-            raise ValueError(f"{self.agent_name!r} is no agent name: use letters, digits, - and _")
+            raise ValueError(f"{self.agent_name!r} is not an agent name: use letters, digits, - and _")
         if self.info_url and not self.info_url.startswith(("https://", "http://")):
-            raise ValueError(f"{self.info_url!r} is not the address of a page: write it like https://example.org/bot")
+            raise ValueError(f"{self.info_url!r} is not the URL of a page: write it like https://example.org/bot")
 
     @property
     def user_agent(self) -> str:

@@ -10,9 +10,6 @@ from typing import Any
 
 from gossamer.fetch.addresses import parse_network
 
-# What libcurl bears itself: a larger head ends in its own error instead of ours.
-_LIBCURL_HEAD_BYTES = 300 * 1024
-
 
 def _setting(help_text: str, **bounds: float) -> dict[str, Any]:
     return {"help": help_text, **bounds}
@@ -25,53 +22,80 @@ class FetchSettings:
     nameserver: str | None = field(
         default=None,
         metadata=_setting(
-            "name server to ask, as address or address:port; else the system's hosts file and name server"
+            "The name server to ask, as address or address:port; if not given, the system's hosts file and name server."
         ),
     )
     dns_timeout_s: float = field(
-        default=3.0, metadata=_setting("wait for the name server; the second try waits longer", minimum=0.01)
+        default=3.0,
+        metadata=_setting(
+            "How long to wait for the name server; the second try waits longer. Raise it if the name server is slow.",
+            minimum=0.01,
+        ),
     )
     allow_network: tuple[str, ...] = field(
         default=(),
-        metadata=_setting("networks that may be contacted although they are not public, without ceiling per address"),
+        metadata=_setting(
+            "A network, such as 10.0.0.0/8, that may be contacted although it is not public; per_address does not "
+            "apply there."
+        ),
     )
-    per_address: int = field(default=4, metadata=_setting("requests at once to one address", minimum=1))
+    per_address: int = field(
+        default=4,
+        metadata=_setting(
+            "The most requests at once to one IP address, which many sites may share. "
+            "Lower it if a hosting provider complains.",
+            minimum=1,
+        ),
+    )
     in_flight: int = field(
-        default=1_000, metadata=_setting("requests at once, if there are descriptors enough", minimum=1)
+        default=1_000,
+        metadata=_setting(
+            "The most requests at once of one worker; fewer if the system allows fewer open files.", minimum=1
+        ),
     )
     max_held_bytes: int = field(
         default=256_000_000,
-        metadata=_setting("no request starts while the bodies in flight hold more than this", minimum=1),
+        metadata=_setting(
+            "A worker starts no request while the bodies that it is receiving take more memory than this. "
+            "Lower it on a machine with little memory.",
+            minimum=1,
+        ),
     )
     connect_timeout_s: float = field(
-        default=10.0, metadata=_setting("limit for the connection, TLS included", minimum=0.01)
+        default=10.0,
+        metadata=_setting(
+            "The longest time that a connection may take, TLS included. Raise it on a slow network.", minimum=0.01
+        ),
     )
     total_timeout_s: float = field(
-        default=30.0, metadata=_setting("limit for a whole request, names aside", minimum=0.01)
-    )
-    min_speed_bytes: int = field(
-        default=100, metadata=_setting("bytes a second below which a server is too slow", minimum=0)
-    )
-    min_speed_window_s: int = field(
-        default=20, metadata=_setting("how long a server may be slower than that", minimum=1)
-    )
-    max_head_bytes: int = field(
-        default=64 * 1024,
-        metadata=_setting("largest response head", minimum=1_024, maximum=_LIBCURL_HEAD_BYTES),
+        default=30.0,
+        metadata=_setting(
+            "The longest time that a whole request may take, the look-up of the name excluded. "
+            "Raise it for slow servers or large files.",
+            minimum=0.01,
+        ),
     )
     max_body_bytes: int = field(
-        default=2_000_000, metadata=_setting("bodies are cut here, and marked as cut", minimum=1)
+        default=2_000_000,
+        metadata=_setting(
+            "The most bytes of a body that are received; a longer body is cut there, and its page is marked as cut. "
+            "Raise it to keep large files whole.",
+            minimum=1,
+        ),
     )
     accept_types: tuple[str, ...] = field(
         default=("text/html", "application/xhtml+xml", "text/plain"),
         metadata=_setting(
-            "content types of pages to store; text/* and */* work too; HTML is always read for its links"
+            "The content types of the pages to store; text/* and */* work too. HTML is always read for its links."
         ),
     )
     ca_file: Path | None = field(
-        default=None, metadata=_setting("PEM file of authorities to trust in addition to the system's")
+        default=None,
+        metadata=_setting("A PEM file of certificate authorities to trust in addition to those of the system."),
     )
-    insecure: bool = field(default=False, metadata=_setting("do not verify certificates at all"))
+    insecure: bool = field(
+        default=False, metadata=_setting("Do not verify the certificates of servers at all; use it for tests only.")
+    )
 
     def __post_init__(self) -> None:
         if self.nameserver is not None and not _is_endpoint(self.nameserver):

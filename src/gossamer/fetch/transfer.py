@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 SITEMAP_BYTES = 50 * 1024 * 1024  # as large as the protocol allows a sitemap to be
 ROBOTS_BYTES = 500 * 1024  # as much of a robots.txt as RFC 9309 asks a crawler to read
 ERROR_BODY_BYTES = 64 * 1024  # of a redirect or an error: its head says what matters
+MAX_HEAD_BYTES = 64 * 1024  # of an answer; libcurl itself fails at 300 KiB, with an error of its own
+MIN_SPEED_BYTES = 100  # a second; a server that is slower for the whole window is too slow
+MIN_SPEED_WINDOW_S = 20
 
 _REFUSE: Final[int] = pycurl.SOCKET_BAD
 _SEND: Final[int] = pycurl.PREREQFUNC_OK
@@ -177,7 +180,7 @@ class Transfer:
         if self._status:  # a trailer, behind the body
             return None
         self._head_bytes += len(line)
-        if self._head_bytes > self._context.settings.max_head_bytes:
+        if self._head_bytes > MAX_HEAD_BYTES:
             return self._halt(Stop.HEAD)
         self._lines.append(line)
         return self._end_head() if line in _BLANK_LINES else None
@@ -278,8 +281,8 @@ def _configure(curl: pycurl.Curl, context: TransferContext) -> None:
         pycurl.DNS_CACHE_TIMEOUT: 0,  # addresses are pinned; libcurl would remember each of them
         pycurl.CONNECTTIMEOUT_MS: int(settings.connect_timeout_s * 1_000),
         pycurl.TIMEOUT_MS: int(settings.total_timeout_s * 1_000),
-        pycurl.LOW_SPEED_LIMIT: settings.min_speed_bytes,
-        pycurl.LOW_SPEED_TIME: settings.min_speed_window_s,
+        pycurl.LOW_SPEED_LIMIT: MIN_SPEED_BYTES,
+        pycurl.LOW_SPEED_TIME: MIN_SPEED_WINDOW_S,
         # The first is the one a key is sent for, the cheapest; the others are for servers that lack it.
         pycurl.SSL_EC_CURVES: "X25519:P-256:P-384",
     }

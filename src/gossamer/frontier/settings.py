@@ -17,17 +17,19 @@ class FrontierSettings:
     frontier: str = field(
         default="",
         metadata={
-            "help": "the PostgreSQL database that holds the frontier (postgresql://user@host/database), for crawls on"
-            " several machines; if not given, it is a file in the crawl's folder"
+            "help": "The PostgreSQL database that holds the frontier (postgresql://user@host/database), for a crawl on"
+            " several machines; if not given, the frontier is a file in the crawl's folder."
         },
     )
     crawl_name: str = field(
-        default="crawl", metadata={"help": "which of the crawls in that database this is; the same on all machines"}
+        default="crawl",
+        metadata={"help": "The name of the crawl in the PostgreSQL database; it is the same on all machines."},
     )
     lease_s: float = field(
         default=60.0,
         metadata={
-            "help": "with a database: a worker that was silent for so long is dead, and others take its sites",
+            "help": "With a PostgreSQL database, a worker that is silent for this long counts as dead, and other "
+            "workers take over its sites.",
             "minimum": 1,
         },
     )

@@ -13,22 +13,35 @@ class PageSettings:
     """What is read in a page, and what that may cost."""
 
     text: Literal["fast", "balanced", "best"] = field(
-        default="fast", metadata={"help": "how the main text is found: fast, or by an extra: balanced, best"}
+        default="fast",
+        metadata={"help": "How the main text of a page is found; balanced and best need an extra library."},
     )
-    markdown: bool = field(default=False, metadata={"help": "keep the main text as Markdown"})
-    links: bool = field(default=False, metadata={"help": "keep the link graph: the table links"})
+    markdown: bool = field(default=False, metadata={"help": "Keep the main text of pages as Markdown."})
+    links: bool = field(default=False, metadata={"help": "Keep the link graph of the crawl, in the table links."})
 
     parse_deadline_s: float = field(
         default=1.0,
-        metadata={"help": "processor time that reading one page may take; then the page is given up", "minimum": 0.01},
+        metadata={
+            "help": "The processor time that reading one page may take; then the page is given up. "
+            "Raise it on a slow machine or for large pages.",
+            "minimum": 0.01,
+        },
     )
     parse_memory_bytes: int = field(
         default=512_000_000,
-        metadata={"help": "memory that reading one page may take; then the page is given up", "minimum": 16_000_000},
+        metadata={
+            "help": "The memory that reading one page may take; then the page is given up. "
+            "Raise it together with max_inflated.",
+            "minimum": 16_000_000,
+        },
     )
     max_inflated_bytes: int = field(
         default=8_000_000,
-        metadata={"help": "of a page without its content encoding so much is read, the rest is left out", "minimum": 1},
+        metadata={
+            "help": "The most bytes of a page that are read once its content encoding is undone; the rest is left out. "
+            "Raise it together with max_body.",
+            "minimum": 1,
+        },
     )
 
     def __post_init__(self) -> None:

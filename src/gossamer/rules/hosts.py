@@ -66,10 +66,18 @@ class RobotsSettings:
 
     robots_retry_waits_s: tuple[float, ...] = field(
         default=(600.0, 3_600.0, 21_600.0, 86_400.0),
-        metadata={"help": "waits after the first, second, ... failure of robots.txt; the last one repeats"},
+        metadata={
+            "help": "The waits after the first, the second and each further failure of a host's robots.txt; the last "
+            "one repeats. Lower them for a crawl of hours."
+        },
     )
     robots_give_up_s: float = field(
-        default=3 * DAY_S, metadata={"help": "its pages are given up when it failed for so long", "minimum": 0}
+        default=3 * DAY_S,
+        metadata={
+            "help": "The pages of a host are given up when its robots.txt has failed for this long. "
+            "Lower it to let a crawl end sooner.",
+            "minimum": 0,
+        },
     )
 
     def __post_init__(self) -> None:

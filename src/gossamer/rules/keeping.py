@@ -25,13 +25,16 @@ class KeepingSettings:
     """Which pages are kept."""
 
     respect_ai_optout: bool = field(
-        default=False, metadata={"help": "keep no page that is not to be used for artificial intelligence"}
+        default=False,
+        metadata={"help": "Keep no page whose owner objects to its use for artificial intelligence."},
     )
     canonical: bool = field(
-        default=False, metadata={"help": "keep no page that names another one of its site as canonical; fetch that"}
+        default=False,
+        metadata={"help": "Keep no page that names another page of its site as canonical; fetch that page instead."},
     )
     languages: tuple[str, ...] = field(
-        default=(), metadata={"help": "keep only pages in these languages (de, en), and those that declare none"}
+        default=(),
+        metadata={"help": "Keep only pages that declare one of these languages, such as de,en, or that declare none."},
     )
 
     def __post_init__(self) -> None:

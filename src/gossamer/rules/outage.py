@@ -12,6 +12,7 @@ from gossamer.rules.answers import PASSING_REASONS
 FIRST_PROBE_S: Final = 1.0
 MAX_PROBE_S: Final = 30.0
 FAILED_SHARE: Final = 0.8
+MAX_OUTAGE_S: Final = 86_400.0  # if a pause lasts longer, the sites are gone and the crawl goes on
 
 # How it looks when nothing gets out. Not NO_SUCH_NAME: a name server has answered, and lists of seeds hold many
 # dead names. Not time-outs either: those had a connection, and some of them are slow pages.
@@ -25,11 +26,20 @@ class OutageSettings:
     """When failures are taken for our own."""
 
     outage_sites: int = field(
-        default=10, metadata={"help": "so many sites must fail together to look like an outage", "minimum": 2}
+        default=10,
+        metadata={
+            "help": "The number of sites that must fail within outage_window for the crawl to suspect its own network "
+            "and pause. Lower it for a crawl of fewer sites.",
+            "minimum": 2,
+        },
     )
-    outage_window_s: float = field(default=10.0, metadata={"help": "what together means", "minimum": 0})
-    outage_patience_s: float = field(
-        default=86_400.0, metadata={"help": "an outage that lasts longer is taken for a web that is gone", "minimum": 0}
+    outage_window_s: float = field(
+        default=10.0,
+        metadata={
+            "help": "The time within which outage_sites sites must fail, and none answer. "
+            "Raise it if a slow crawl does not notice outages.",
+            "minimum": 0,
+        },
     )
 
 
@@ -75,7 +85,7 @@ class OutageGuard:
             self._recent.clear()
             self._failing = 0
         elif self._paused_since_s is not None:
-            if now_s - self._paused_since_s >= self._settings.outage_patience_s:
+            if now_s - self._paused_since_s >= MAX_OUTAGE_S:
                 self._patient, self._paused_since_s = False, None
         elif self._patient and not tries and reason is not Reason.CANCELLED:
             self._keep(now_s, site, nothing_got_out=reason in NOTHING_GETS_OUT)

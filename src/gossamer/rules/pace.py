@@ -27,37 +27,55 @@ class PaceSettings:
     """How fast sites are asked, and how often again for what failed."""
 
     delay_s: float = field(
-        default=70.0, metadata={"help": "pause between two pages of one site; sites may ask for more", "minimum": 0}
+        default=70.0,
+        metadata={"help": "The time between two pages of one site; a site may ask for a longer one.", "minimum": 0},
     )
     site_delay: tuple[str, ...] = field(
-        default=(), metadata={"help": "longer delays of single sites, each like example.org=300"}
+        default=(), metadata={"help": "A longer delay for a single site, written like example.org=300."}
     )
-    site_delays_file: Path | None = field(default=None, metadata={"help": "file of such longer delays, one per line"})
+    site_delays_file: Path | None = field(
+        default=None,
+        metadata={"help": "A file of longer delays for single sites, one per line, written like example.org=300."},
+    )
     step_gap_s: float = field(
         default=1.0,
-        metadata={"help": "pause behind robots.txt or a redirect in one turn; the delay if shorter", "minimum": 0},
+        metadata={
+            "help": "The time between two requests of one turn, such as robots.txt and a page; the delay, if that is "
+            "shorter. Raise it if a site owner objects to requests so close together.",
+            "minimum": 0,
+        },
     )
     retry_wait_s: float = field(
         default=60.0,
         metadata={
-            "help": "wait after the first passing failure of a page, or of a host that does not answer; "
-            "four times longer after each",
+            "help": "The wait after the first temporary failure of a page, or of a host that does not answer; each "
+            "further wait is four times as long. Lower it for a crawl of minutes.",
             "minimum": 0,
         },
     )
     max_tries: int = field(
         default=3,
         metadata={
-            "help": "how often a page that failed, or a host that does not answer, is tried again; "
-            "a host that answered before: twice as often",
+            "help": "How often a page that failed, or a host that does not answer, is tried again; a host that "
+            "answered before is tried twice as often. Raise it if sites are often down for hours.",
             "minimum": 0,
         },
     )
     set_aside_failures: int = field(
-        default=10, metadata={"help": "a site that fails so often in a row is set aside", "minimum": 1}
+        default=10,
+        metadata={
+            "help": "A site backs off for the time that set_aside gives after this many failures in a row. "
+            "Lower it to spend fewer requests on broken sites.",
+            "minimum": 1,
+        },
     )
     set_aside_s: float = field(
-        default=21_600.0, metadata={"help": "a site that was set aside is tried again after so long", "minimum": 0}
+        default=21_600.0,
+        metadata={
+            "help": "How long a site backs off after set_aside_failures failures in a row. "
+            "Lower it if broken sites recover sooner.",
+            "minimum": 0,
+        },
     )
 
 

@@ -27,24 +27,37 @@ class ScopeSettings:
     """How far a crawl goes from its seeds."""
 
     scope: Scope = field(
-        default=Scope.SITE, metadata={"help": "stay on the seeds' hosts, on their sites, or follow links anywhere"}
+        default=Scope.SITE,
+        metadata={"help": "Follow links to the hosts of the seeds, to their sites, or to the whole web."},
     )
     max_depth: int | None = field(
-        default=None, metadata={"help": "links from the nearest seed; 0: the seeds only", "minimum": 0}
+        default=None,
+        metadata={
+            "help": "Follow at most this many links in a row from a seed; 0 fetches the seeds only.",
+            "minimum": 0,
+        },
     )
     max_pages_per_site: int | None = field(
         default=None,
-        metadata={"help": "pages of one site, over all starts; what else is queued of it rests", "minimum": 1},
+        metadata={
+            "help": "Store at most this many pages of a site, counted over all starts; its other URLs stay queued.",
+            "minimum": 1,
+        },
     )
     include: tuple[str, ...] = field(
         default=(),
-        metadata={"help": "follow only links that match one of these patterns (/blog/, *.html$, https://example.org/)"},
+        metadata={
+            "help": "Follow only links that match one of these patterns, such as /blog/, *.html$ or "
+            "https://example.org/."
+        },
     )
     exclude: tuple[str, ...] = field(
-        default=(), metadata={"help": "leave URLs alone that match one of these patterns; they win over include"}
+        default=(),
+        metadata={"help": "Never fetch a URL that matches one of these patterns, even if it matches include."},
     )
     exclude_file: Path | None = field(
-        default=None, metadata={"help": "file of domains and URL prefixes to leave alone, one per line"}
+        default=None,
+        metadata={"help": "A file of domains and URL prefixes that are never fetched, one per line."},
     )
 
     def __post_init__(self) -> None:

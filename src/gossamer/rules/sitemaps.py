@@ -30,9 +30,16 @@ _BEHALF: Final = "#"  # no normalised URL has a fragment
 class SitemapSettings:
     """Whether sitemaps are read, and how many."""
 
-    sitemaps: bool = field(default=False, metadata={"help": "read sitemaps too, and follow what they list"})
+    sitemaps: bool = field(
+        default=False, metadata={"help": "Read the sitemaps of sites, and follow the links that they list."}
+    )
     max_sitemaps: int = field(
-        default=100, metadata={"help": "sitemaps of one host that are read, those in an index included", "minimum": 1}
+        default=100,
+        metadata={
+            "help": "The most sitemaps of one host that are read, including those that an index lists. "
+            "Raise it for a host that has more.",
+            "minimum": 1,
+        },
     )
 
 

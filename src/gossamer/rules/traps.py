@@ -51,36 +51,107 @@ class Trap(StrEnum):
 class TrapSettings:
     """Where a site stops being one that was made for people."""
 
-    trap_limits: bool = field(default=True, metadata={"help": "refuse links that lead into traps, by the limits below"})
-    strip_session_ids: bool = field(
-        default=True, metadata={"help": "follow links without session ids and tracking parameters"}
+    trap_limits: bool = field(
+        default=True,
+        metadata={
+            "help": "Refuse links that seem to lead into a trap, by the limits of this section. "
+            "Turn it off if they refuse pages that you need."
+        },
     )
-    max_path_chars: int = field(default=1_000, metadata={"help": "of a link's path", "minimum": 1})
-    max_path_segments: int = field(default=30, metadata={"help": "of a link's path", "minimum": 1})
+    strip_session_ids: bool = field(
+        default=True,
+        metadata={
+            "help": "Remove session ids and tracking parameters from links. "
+            "Turn it off if a site needs such a parameter to show its pages."
+        },
+    )
+    max_path_chars: int = field(
+        default=1_000,
+        metadata={
+            "help": "The longest path, in characters, that a link may have; longer ones are treated as traps. "
+            "Raise it if a site has longer paths.",
+            "minimum": 1,
+        },
+    )
+    max_path_segments: int = field(
+        default=30,
+        metadata={
+            "help": "The most parts between slashes that a link's path may have; more are treated as a trap. "
+            "Raise it if a site nests its pages deeper.",
+            "minimum": 1,
+        },
+    )
     max_segment_repeats: int = field(
         default=2,
-        metadata={"help": "how often the same segments may stand in a row; a single one once more", "minimum": 1},
+        metadata={
+            "help": "How often the same path segments may follow each other, a single segment once more; more often is "
+            "treated as a trap. Raise it if a site has such paths.",
+            "minimum": 1,
+        },
     )
-    max_parameters: int = field(default=20, metadata={"help": "of a link's query", "minimum": 1})
+    max_parameters: int = field(
+        default=20,
+        metadata={
+            "help": "The most parameters that a link's query may have; more are treated as a trap. "
+            "Raise it if a site has longer queries.",
+            "minimum": 1,
+        },
+    )
     max_parameter_sets: int = field(
-        default=100, metadata={"help": "different combinations of parameters under one path", "minimum": 1}
+        default=100,
+        metadata={
+            "help": "The most combinations of parameters that are followed under one path. "
+            "Raise it to crawl filtered lists, such as those of a shop.",
+            "minimum": 1,
+        },
     )
-    max_years_ahead: int = field(default=10, metadata={"help": "of dates in links to calendars", "minimum": 0})
-    max_years_back: int = field(default=200, metadata={"help": "of dates in links to calendars", "minimum": 0})
-    max_hosts_per_site: int = field(default=1_000, metadata={"help": "that links are followed to", "minimum": 1})
+    max_years_ahead: int = field(
+        default=10,
+        metadata={
+            "help": "How many years in the future a date in a link to a calendar may lie. "
+            "Lower it if calendars fill the crawl.",
+            "minimum": 0,
+        },
+    )
+    max_years_back: int = field(
+        default=200,
+        metadata={
+            "help": "How many years in the past a date in a link to a calendar may lie. "
+            "Raise it for an archive of older documents.",
+            "minimum": 0,
+        },
+    )
+    max_hosts_per_site: int = field(
+        default=1_000,
+        metadata={
+            "help": "The most hosts of one site to which links are followed. "
+            "Raise it for a site that gives every user a host.",
+            "minimum": 1,
+        },
+    )
     same_content_patience: int = field(
         default=200,
         metadata={
-            "help": "pages with known content that a site may show; each new content allows two more",
+            "help": "The most pages with already known content that a site may show before its links are refused; each "
+            "new content allows two more. Raise it for a site that repeats itself.",
             "minimum": 1,
         },
     )
     site_budget: int = field(
         default=100_000,
-        metadata={"help": "pages of a site until its own links are followed no further", "minimum": 1},
+        metadata={
+            "help": "The most pages that a site may give before its own links are refused. "
+            "Raise it for a site that has more pages.",
+            "minimum": 1,
+        },
     )
     site_budget_per_voice: int = field(
-        default=10_000, metadata={"help": "further pages for each other site that links to it", "minimum": 0}
+        default=10_000,
+        metadata={
+            "help": "The number of pages that each other site adds to a site's budget by linking to it. "
+            "Lower it if sites that link to each other fill the crawl.",
+            "minimum": 0,
+        },
     )
 
 

@@ -33,28 +33,46 @@ class StoreSettings:
     )
     segment_size_bytes: int = field(
         default=1_000_000_000,
-        metadata={"help": "Size at which a WARC segment is closed and another begun.", "minimum": 1_000_000},
+        metadata={
+            "help": "The size at which a WARC segment is closed and the next one begun. "
+            "Lower it if other programs need complete archives sooner.",
+            "minimum": 1_000_000,
+        },
     )
     part_rows: int = field(
-        default=50_000, metadata={"help": "Rows after which a journal becomes a Parquet part.", "minimum": 1}
+        default=50_000,
+        metadata={
+            "help": "The number of rows at which a journal becomes a Parquet part. "
+            "Raise it to get fewer, larger files.",
+            "minimum": 1,
+        },
     )
     part_size_bytes: int = field(
         default=128_000_000,
-        metadata={"help": "Size at which a journal becomes a Parquet part.", "minimum": 1_000_000},
+        metadata={
+            "help": "The size at which a journal becomes a Parquet part. Raise it to get fewer, larger files.",
+            "minimum": 1_000_000,
+        },
     )
     part_age_s: float = field(
-        default=300.0, metadata={"help": "Age at which a journal becomes a Parquet part.", "minimum": 1}
+        default=300.0,
+        metadata={
+            "help": "The age at which a journal becomes a Parquet part. "
+            "Lower it if other programs need new pages sooner.",
+            "minimum": 1,
+        },
     )
     duplicates_memory_bytes: int = field(
         default=8_000_000,
         metadata={
-            "help": "Memory of a worker for knowing pages that have the same content; 0: every page is stored in full.",
+            "help": "The memory in which a worker remembers the content of pages, to recognise duplicates; with 0 "
+            "every page is stored in full. Raise it for a crawl of many pages.",
             "minimum": 0,
         },
     )
     min_free_space_bytes: int = field(
         default=1_000_000_000,
-        metadata={"help": "Pause the crawl while the disk has less room than this.", "minimum": 0},
+        metadata={"help": "The crawl pauses while the disk has less free space than this.", "minimum": 0},
     )
 
 

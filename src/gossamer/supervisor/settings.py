@@ -10,8 +10,18 @@ class SupervisorSettings:
     """When a worker is given up, and how often progress is told."""
 
     worker_silence_s: float = field(
-        default=60.0, metadata={"help": "a worker that is silent for so long is killed and replaced", "minimum": 2}
+        default=60.0,
+        metadata={
+            "help": "A worker that is silent for this long is killed and replaced. "
+            "Raise it if a slow disk holds workers up for longer.",
+            "minimum": 2,
+        },
     )
     progress_every_s: float = field(
-        default=10.0, metadata={"help": "time between two lines of progress where there is no terminal", "minimum": 1}
+        default=10.0,
+        metadata={
+            "help": "The time between two lines of progress where there is no terminal. "
+            "Raise it to keep the log of a service short.",
+            "minimum": 1,
+        },
     )
