@@ -212,10 +212,10 @@ async def test_a_crawl_that_cannot_begin_says_why_and_frees_its_folder(server: W
     async with Crawl(server.seeds(1)[0], **terms) as crawl:
         with (
             pytest.raises(GossamerError, match="This program is crawling in "),
-            hold_folder(terms["data_dir"], patience_s=0),
+            hold_folder(terms["data_dir"], wait_s=0),
         ):
             pass
-        with pytest.raises(GossamerError, match="used once"):
+        with pytest.raises(GossamerError, match="entered only once"):
             await crawl.__aenter__()
     assert not is_held(terms["data_dir"])
 
@@ -238,7 +238,7 @@ def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leave
     server: WebServer, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(desk, "MOST_PATIENCE_S", 1.0)
-    sentence = r"^The crawl did not end in good order \(no such table: crawl\): see to that; the next start goes on\.$"
+    sentence = r"^The crawl could not shut down \(no such table: crawl\): fix that and start it again\.$"
     with pytest.raises(GossamerError, match=sentence), Crawl(server.seeds(1), **terms, stop=0) as crawl:  # noqa: PT012
         next(iter(crawl))
         drop_table(terms["data_dir"], "crawl")
@@ -258,7 +258,7 @@ def test_a_crawl_that_cannot_be_looked_at_says_so_once_and_ends_when_its_time_is
         list(crawl)
     assert crawl.end is End.DURATION
     said = (terms["data_dir"] / "logs" / "gossamer.log").read_text()
-    assert said.count("Whether the crawl is over cannot be told yet (no such table: given_up)") == 1
+    assert said.count("The crawl cannot tell yet whether it is over (no such table: given_up)") == 1
 
 
 def test_a_log_that_cannot_be_rotated_ends_no_crawl(

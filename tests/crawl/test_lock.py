@@ -51,13 +51,13 @@ def test_a_lock_is_held_until_the_last_process_that_inherited_it_is_dead(
     assert crawling_pid(tmp_path) == orphan.pid, "the process that took it is here, but no longer holds it"
     orphan.kill()
     orphan.wait()
-    with hold_folder(tmp_path, patience_s=5):
+    with hold_folder(tmp_path, wait_s=5):
         pass
 
 
 def test_a_start_waits_for_those_who_are_about_to_die(tmp_path: Path, orphan: subprocess.Popen[bytes]) -> None:
     killer = subprocess.Popen(["sh", "-c", f"sleep 0.3; kill {orphan.pid}"])
-    with hold_folder(tmp_path, patience_s=10):
+    with hold_folder(tmp_path, wait_s=10):
         pass
     killer.wait()
 
@@ -65,10 +65,10 @@ def test_a_start_waits_for_those_who_are_about_to_die(tmp_path: Path, orphan: su
 def test_an_orphan_is_named_with_what_ends_it(tmp_path: Path, orphan: subprocess.Popen[bytes]) -> None:
     orphan.send_signal(signal.SIGSTOP)
     os.waitpid(orphan.pid, os.WUNTRACED)  # until it has stopped
-    with pytest.raises(GossamerError) as refused, hold_folder(tmp_path, patience_s=0):
+    with pytest.raises(GossamerError) as refused, hold_folder(tmp_path, wait_s=0):
         pass
     assert str(refused.value) == (
-        f"Of an earlier crawl, a process (pid {orphan.pid}, stopped) still holds {tmp_path}: "
+        f"A process (pid {orphan.pid}, stopped) of an earlier crawl still holds {tmp_path}: "
         f"end it with `kill -9 {orphan.pid}`, then start again."
     )
 
@@ -85,7 +85,7 @@ def test_a_running_crawl_is_named_with_what_stops_it(tmp_path: Path) -> None:
         assert crawling.stdout is not None
         assert crawling.stdout.readline() == b"held\n"
         assert crawling_pid(tmp_path) == crawling.pid
-        with pytest.raises(GossamerError) as refused, hold_folder(tmp_path, patience_s=0):
+        with pytest.raises(GossamerError) as refused, hold_folder(tmp_path, wait_s=0):
             pass
         crawling.communicate()
     assert str(refused.value) == (

@@ -16,7 +16,7 @@ from gossamer.crawl.announce import announce, warnings
 from gossamer.crawl.folder import gather_settings
 from gossamer.records import Reason, Stats
 from gossamer.supervisor import End, Ended, Progress
-from gossamer.supervisor.outlook import Forecast, Outlook, Trend, foresee, trend_of
+from gossamer.supervisor.outlook import Forecast, Outlook, Trend, predict_end, trend_of
 from gossamer.supervisor.progress import Tally
 
 STATS = Stats(
@@ -117,14 +117,14 @@ def test_a_reader_who_has_gone_does_not_end_the_crawl(monkeypatch: pytest.Monkey
 
 def test_figures_of_workers_add_up_also_of_dead_ones() -> None:
     tally = Tally()
-    tally.bury({"pages": 10, "bytes": 100, "sites_in_hand": 5, "max_loop_lag_s": 0.5})
+    tally.reap({"pages": 10, "bytes": 100, "sites_in_hand": 5, "max_loop_lag_s": 0.5})
     total = tally.total([{"pages": 1, "sites_in_hand": 2, "max_loop_lag_s": 0.1}, {"pages": 2, "sites_in_hand": 1}])
     assert total == {"pages": 13, "bytes": 100, "sites_in_hand": 3, "max_loop_lag_s": 0.5}
 
 
 def test_of_what_workers_have_now_the_worst_lag_and_the_nearest_due_time_count() -> None:
     tally = Tally()
-    tally.bury({"pages": 1, "in_flight": 9, "memory_bytes": 9e6, "next_due_s": 1.0, "loop_lag_s": 5.0})
+    tally.reap({"pages": 1, "in_flight": 9, "memory_bytes": 9e6, "next_due_s": 1.0, "loop_lag_s": 5.0})
     living = [
         {"in_flight": 2, "memory_bytes": 1e6, "next_due_s": 70.0, "loop_lag_s": 0.1},
         {"in_flight": 3, "memory_bytes": 2e6, "next_due_s": 30.0, "loop_lag_s": 0.2},
@@ -153,10 +153,10 @@ UNSTEADY, PAGES = Trend(4.0, is_steady=False), Trend(10.0, is_steady=True)
         ({"drain": None}, None, "too early to tell"),
         ({"drain": GROWING}, None, "the queue does not shrink"),
         ({"drain": UNSTEADY}, None, "the rate changes too much"),
-        ({"drain": STILL, "pages": STILL}, None, "no page came of late"),
+        ({"drain": STILL, "pages": STILL}, None, "no pages in the last minutes"),
         ({"drain": STEADY}, 1_000, "until the queue is empty, at this rate"),
         ({"drain": GROWING, "page_limit": STATS.pages + 300}, 30, "until the page limit, at this rate"),
-        ({"drain": GROWING, "page_limit": STATS.pages + 300, "pages": STILL}, None, "no page came of late"),
+        ({"drain": GROWING, "page_limit": STATS.pages + 300, "pages": STILL}, None, "no pages in the last minutes"),
         ({"drain": STEADY, "page_limit": STATS.pages + 300, "time_left_s": 20.0}, 20, "until the time limit"),
         ({"drain": None, "time_left_s": -1.0}, 0, "until the time limit"),
     ],
@@ -165,7 +165,7 @@ def test_when_it_ends_is_told_as_far_as_anyone_can(terms: dict[str, Any], left_s
     limit = terms.pop("page_limit", None)
     stats = replace(STATS, queued=4_000, page_limit=limit, pages_left=None if limit is None else 20)
     known = {"pages": PAGES, "time_left_s": None, **terms}
-    assert foresee(stats, **known) == Outlook(left_s=left_s, why=why)
+    assert predict_end(stats, **known) == Outlook(left_s=left_s, why=why)
 
 
 def crawl_in_bursts(now_s: int) -> tuple[int, int]:
@@ -180,7 +180,7 @@ def test_the_time_left_is_hidden_until_it_means_something_and_then_does_not_jump
     for now_s in range(3_600):
         pages, queued = crawl_in_bursts(now_s)
         stats = replace(STATS, pages=pages, queued=queued, page_limit=9_000 if limited else None)
-        shown.append(forecast.look(float(now_s), stats, time_left_s=None).left_s)
+        shown.append(forecast.update(float(now_s), stats, time_left_s=None).left_s)
     assert shown[:60] == [None] * 60
     assert all(shown[900:])
     told = [left_s for left_s in shown if left_s is not None]
@@ -189,7 +189,9 @@ def test_the_time_left_is_hidden_until_it_means_something_and_then_does_not_jump
 
 def test_rates_are_those_of_the_last_ten_seconds() -> None:
     tally = Tally()
-    rates = [tally.rates(float(now_s), {"pages": now_s * 5.0 if now_s <= 20 else 100.0})[0] for now_s in range(41)]
+    rates = [
+        tally.update_rates(float(now_s), {"pages": now_s * 5.0 if now_s <= 20 else 100.0})[0] for now_s in range(41)
+    ]
     assert rates[0] == 0
     assert rates[1] == rates[20] == 5
     assert rates[25] == 2.5

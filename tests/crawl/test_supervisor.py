@@ -16,13 +16,13 @@ import pytest
 
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.records import Link
-from gossamer.supervisor import End, Ended, Progress, Supervisor, supervisor
-from gossamer.supervisor.child import label_of
+from gossamer.supervisor import Callbacks, End, Ended, Progress, Supervisor, WorkerSetup, supervisor
 from gossamer.supervisor.lock import hold_folder
+from gossamer.supervisor.process import label_of
 from gossamer.urls import identify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 REPORT = "import json, os, signal, socket, sys, time; supervisor = socket.socket(fileno=int(sys.argv[-3])); "
@@ -33,7 +33,7 @@ OBEDIENT = "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM]); signal
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the supervisor look around ten times as often as it would, and be less patient."""
     monkeypatch.setattr(supervisor, "TICK_S", 0.1)
-    monkeypatch.setattr(supervisor, "LAST_WORDS_S", 0.5)
+    monkeypatch.setattr(supervisor, "LAST_REPORT_S", 0.5)
 
 
 @pytest.fixture
@@ -48,26 +48,37 @@ def frontier(tmp_path: Path) -> Iterator[SqliteFrontier]:
 class Run:
     """One run of a supervisor whose workers do what a line of Python says."""
 
-    def __init__(self, folder: Path, frontier: SqliteFrontier, script: str, **terms: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        frontier: SqliteFrontier,
+        script: str,
+        *,
+        max_duration_s: float = 60.0,
+        rotate_log: Callable[[], bool] = lambda: False,
+        **terms: Any,
+    ) -> None:
         self.seen: list[Progress] = []
         self.repaired: list[str] = []
         self._folder = folder
-        self._terms = {
-            "frontier": frontier,
-            "stats": frontier.stats(),
+        self._setup = {
             "command": [sys.executable, "-c", REPORT + script],
-            "workers": 1,
+            "count": 1,
             "output": folder / "output.log",
             "silence_s": 60.0,
             "stop_s": 0.0,
-            "max_duration_s": 60.0,
-            "repair": self.repaired.extend,
-            "show": self.show,
-            "rotate": lambda: False,
-            "reopen": lambda: None,
-            "deserted": lambda: False,
             **terms,
         }
+        self._max_duration_s = max_duration_s
+        self._frontier = frontier
+        self._stats = frontier.stats()
+        self._callbacks = Callbacks(
+            repair=self.repaired.extend,
+            show=self.show,
+            rotate_log=rotate_log,
+            reopen_log=lambda: None,
+            is_terminal_gone=lambda: False,
+        )
 
     def show(self, progress: Progress) -> None:
         """Be told every second."""
@@ -77,7 +88,13 @@ class Run:
         """Supervise until it is over."""
 
         async def run() -> Ended:
-            return await Supervisor(lock=lock, **self._terms).run()
+            return await Supervisor(
+                frontier=self._frontier,
+                stats=self._stats,
+                setup=WorkerSetup(lock=lock, **self._setup),
+                callbacks=self._callbacks,
+                max_duration_s=self._max_duration_s,
+            ).run()
 
         with hold_folder(self._folder) as lock:
             return asyncio.run(run())
@@ -90,7 +107,7 @@ def test_workers_that_keep_dying_are_given_up_with_the_reason_at_hand(
     ended = Run(tmp_path, frontier, "sys.exit('no such thing')").to_its_end()
     assert ended.end is End.DYING
     assert re.fullmatch(
-        rf"Workers keep dying, and this one too \(pid \d+\) ended with 1: {tmp_path}/output.log says why\.",
+        rf"Workers keep dying; the last one \(pid \d+\) ended with 1: {tmp_path}/output.log says why\.",
         ended.detail,
     )
     assert (tmp_path / "output.log").read_text() == "no such thing\n" * supervisor.MAX_QUICK_DEATHS
@@ -116,7 +133,7 @@ def test_a_worker_that_meets_a_mistake_is_not_started_again(tmp_path: Path, fron
 
 
 def test_a_worker_that_ends_by_itself_has_heard_the_operator(tmp_path: Path, frontier: SqliteFrontier) -> None:
-    assert Run(tmp_path, frontier, "", workers=2).to_its_end().end is End.STOPPED
+    assert Run(tmp_path, frontier, "", count=2).to_its_end().end is End.STOPPED
 
 
 def test_a_silent_worker_is_killed_and_replaced(tmp_path: Path, frontier: SqliteFrontier) -> None:
@@ -153,10 +170,10 @@ def test_what_fails_with_every_look_is_said_once_and_time_is_up_all_the_same(
     def no_room() -> bool:
         raise OSError("no room")
 
-    run = Run(tmp_path, frontier, OBEDIENT, rotate=no_room, max_duration_s=1.5)
+    run = Run(tmp_path, frontier, OBEDIENT, rotate_log=no_room, max_duration_s=1.5)
     frontier._database.connection.execute("DROP TABLE given_up")
     assert run.to_its_end().end is End.DURATION
-    assert caplog.text.count("Whether the crawl is over cannot be told yet (no such table: given_up).") == 1
+    assert caplog.text.count("The crawl cannot tell yet whether it is over (no such table: given_up).") == 1
     assert caplog.text.count("No new log file can be begun (no room).") == 1
 
 
@@ -166,7 +183,7 @@ def test_what_a_dead_worker_had_in_hand_is_freed_and_its_files_are_put_in_order(
     script = f"""
 from pathlib import Path
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.supervisor.child import label_of
+from gossamer.supervisor.process import label_of
 frontier = SqliteFrontier(Path({str(tmp_path / "frontier.sqlite")!r}))
 frontier.join(label_of(os.getpid()))
 died_before = Path({str(tmp_path / "died-before")!r})
@@ -188,7 +205,7 @@ def test_a_worker_that_is_stuck_inside_a_transaction_does_not_hold_up_whoever_wa
 import fcntl
 from pathlib import Path
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.supervisor.child import label_of
+from gossamer.supervisor.process import label_of
 folder = Path({str(tmp_path)!r})
 def wait_for(name):
     while not (folder / name).exists():
@@ -208,7 +225,7 @@ fcntl.flock(door := open(folder / "frontier.sqlite-door"), fcntl.LOCK_EX)
 (folder / "door-taken").touch()
 signal.pause()
 """
-    run = Run(tmp_path, frontier, f"exec({script!r})", workers=2, silence_s=4.0)
+    run = Run(tmp_path, frontier, f"exec({script!r})", count=2, silence_s=4.0)
     assert run.to_its_end().end is End.STOPPED
 
 

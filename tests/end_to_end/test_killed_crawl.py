@@ -78,7 +78,7 @@ def test_killing_a_worker_loses_nothing(crawl: Crawl) -> None:
             os.kill(victim, signal.SIGKILL)
             wait_until(partial(_is_replaced, start, victim), "another worker")
         start.end()
-    assert crawl.log.count("ended by SIGKILL; another takes its place") == 2
+    assert crawl.log.count("ended by SIGKILL; another one replaces it") == 2
     assert_nothing_lost(crawl, kills=kills)
 
 

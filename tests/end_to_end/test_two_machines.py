@@ -51,7 +51,7 @@ def test_a_supervisor_ends_its_own_dead_worker_at_once_and_no_other(tmp_path: Pa
                 assert after[states[victim].worker].gone
                 assert after[states[victim].worker].sites == 0
                 assert not after[states[bystander].worker].gone
-            assert "Free again: " in one.log
+            assert " of the dead worker " in one.log
             assert there.workers() == [bystander]
         assert one.judge(kills=[killed_s]).early == ()
 

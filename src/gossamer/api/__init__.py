@@ -1,7 +1,7 @@
-"""Gossamer for programs: a crawl as a loop over its pages, and what a crawl has stored.
+"""Gossamer for programs: run a crawl as a loop over its pages, and read what a crawl has stored.
 
-What belongs here: what a program meets as `gossamer.Crawl` and `gossamer.open`. What does not: anything that the
-command line needs too.
+What belongs here: the objects behind `gossamer.Crawl` and `gossamer.open`. What does not: anything that the command
+line needs too.
 """
 
 from gossamer.api.crawl import Crawl

@@ -1,4 +1,4 @@
-"""A crawl that a program runs itself: one worker on its event loop, and a loop over the pages as they come."""
+"""A crawl inside a program: one worker on the program's event loop, and a loop over the pages as they arrive."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.store.names import name_of
 from gossamer.supervisor import End
-from gossamer.supervisor.child import label_of
-from gossamer.supervisor.complaint import Complaint
-from gossamer.supervisor.ending import BLIND, end_of
+from gossamer.supervisor.ending import END_UNKNOWN, LOG_NOT_ROTATED, find_end
+from gossamer.supervisor.process import label_of
+from gossamer.supervisor.repeated_warning import RepeatedWarning
 from gossamer.worker import Hooks
 
 if TYPE_CHECKING:
@@ -49,20 +49,20 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-IN_FLIGHT: Final = 100  # unless the program says otherwise: so many pages are under way or wait for its loop, at most
-LOOK_EVERY_S: Final = 0.25  # whether it is over
+IN_FLIGHT: Final = 100  # default limit: pages that are being fetched or wait for the program's loop
+LOOK_EVERY_S: Final = 0.25  # time between two checks whether the crawl is over
 
 
 class Crawl:
-    """A crawl in a folder, begun or gone on with when the block is entered, stopped when it is left.
+    """A crawl in a folder. Entering the block starts or resumes it, and leaving the block stops it.
 
         async with Crawl(["example.org"], email="you@example.org", delay=1) as crawl:
             async for page in crawl:
                 print(page.url, page.title, len(page.text))
 
     `with` and `for` do the same in a program that has no event loop. `settings` are those of crawl.toml, by name. A
-    page is done when the loop asks for the next one, or leaves the block without an exception; what the loop did not
-    get comes again at the next start.
+    page is done when the loop asks for the next one, or when the block ends without an exception. Pages that the loop
+    did not get are delivered again at the next start.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Crawl:
         on_page: Callable[[Page], object] | None = None,
         **settings: Setting,
     ) -> None:
-        """Read the settings; nothing else happens before the block is entered."""
+        """Read the settings. Nothing else happens before the block is entered."""
         self._seeds = [seeds] if isinstance(seeds, str | Path) else list(seeds)
         self._folder = Path(data_dir)
         self._settings, self._local = _gather(self._folder, settings)
@@ -87,26 +87,26 @@ class Crawl:
 
     @property
     def end(self) -> End | None:
-        """Why it ended; None while it goes on."""
+        """Why the crawl ended; None while it runs."""
         return self._end
 
     @property
     def hook_errors(self) -> int:
-        """How often a hook raised; logs/gossamer.log in the crawl's folder says where."""
+        """How many exceptions the program's functions raised; the crawl's log file has the tracebacks."""
         return self._hooks.errors
 
     # ------------------------------------------------------------------ with an event loop
 
     async def __aenter__(self) -> Self:
         if self._entered:
-            raise GossamerError("A Crawl is used once: make another one, which goes on where this one ended.")
+            raise GossamerError("A Crawl can be entered only once: make another one, which resumes the crawl.")
         self._entered = True
         self._handover = Handover()
         async with AsyncExitStack() as stack:
             thread = ThreadPoolExecutor(1, thread_name_prefix="gossamer")
             loop = asyncio.get_running_loop()
             frontier, own_frontier, name = await _finish(loop.run_in_executor(thread, self._open, stack))
-            stack.callback(thread.shutdown)  # before what it may still be reading closes
+            stack.callback(thread.shutdown)  # before the frontier that it may still read is closed
             worker, _ = await stack.enter_async_context(
                 open_worker(
                     frontier=own_frontier,
@@ -126,7 +126,7 @@ class Crawl:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop in good order, which takes seconds at most; what is under way is finished, but for unread pages."""
+        """Shut down, which takes a few seconds. Running requests are finished, but unread pages are not delivered."""
         self._handover.close(read=kind is None)
         self._worker.stop()
         try:
@@ -134,19 +134,19 @@ class Crawl:
         except Exception:
             if kind is None:  # else the program's own exception says more
                 raise
-            log.exception("The crawl failed while it was stopped.")
+            log.exception("The crawl failed while it shut down.")
         finally:
             await self._stack.aclose()
 
     async def __aiter__(self) -> AsyncIterator[Page]:
-        """Yield pages as they come, until the crawl is over."""
+        """Yield pages as they arrive, until the crawl is over."""
         if not self._entered:
             raise GossamerError("A Crawl runs in a block: write `with Crawl(...) as crawl:` around the loop.")
         async for page in self._handover.pages():
             yield page
-        await asyncio.shield(self._work)  # everything is on the disk then; and if it failed, it says so here
+        await asyncio.shield(self._work)  # everything is on disk then; if the crawl failed, this raises
 
-    # ------------------------------------------------------------------ without
+    # ------------------------------------------------------------------ without an event loop
 
     def __enter__(self) -> Self:
         thread = LoopThread()
@@ -165,30 +165,30 @@ class Crawl:
         thread, self._thread = self._thread, None
         try:
             thread.run(self.__aexit__(kind, error, trace))
-        except Exception:  # but not a second Ctrl-C, which waits for nothing
+        except Exception:  # a second Ctrl-C waits for nothing
             thread.close()
             raise
         thread.close()
 
     def __iter__(self) -> Iterator[Page]:
-        """Yield pages as they come, until the crawl is over."""
+        """Yield pages as they arrive, until the crawl is over."""
         if self._thread is None:
             raise GossamerError("A Crawl runs in a block: write `with Crawl(...) as crawl:` around the loop.")
         pages = self.__aiter__()
         while (page := self._thread.run(_next(pages))) is not None:
             yield page
 
-    # ------------------------------------------------------------------ what happens inside
+    # ------------------------------------------------------------------ internals
 
     def _open(self, stack: AsyncExitStack) -> tuple[Frontier, Frontier, str]:
-        """Take the folder and join the crawl; return the frontier to watch, the worker's own, and its name."""
+        """Lock the folder and join the crawl; return the frontier to watch, the worker's frontier and its name."""
         level = self._settings.crawl.log_level
         opened = stack.enter_context(
             open_crawl(
                 self._folder,
                 self._settings,
                 self._seeds,
-                _Log(),
+                _LogReporter(),
                 log_to=_log_to(self._folder, level),
                 hooks=self._hooks,
             )
@@ -207,32 +207,34 @@ class Crawl:
             if failures.split((FrontierError, OSError))[1] is not None:  # a bug of ours
                 raise
             raise GossamerError(
-                f"The crawl did not end in good order ({_first(failures)}): see to that; the next start goes on."
+                f"The crawl could not shut down ({_first(failures)}): fix that and start it again."
             ) from failures
         finally:
             self._end = self._end or End.STOPPED
             self._handover.close(read=False)
 
     async def _watch(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:
-        """End the crawl when it is over, and keep its log short."""
+        """End the crawl when it is over, and rotate its log."""
         started_s = time.monotonic()
         loop = asyncio.get_running_loop()
-        blind, full_log = Complaint(log, BLIND), Complaint(log, "No new log file can be begun (%s).")
+        unreadable, full_log = RepeatedWarning(log, END_UNKNOWN), RepeatedWarning(log, LOG_NOT_ROTATED)
         while self._end is None:
             await asyncio.sleep(LOOK_EVERY_S)
             try:
                 rotate_log(self._folder, self._settings.log, now_at=time.time())
             except OSError as error:
-                full_log.make(error)
+                full_log.warn(error)
             drained, stats = False, None
             try:
                 drained, stats = await loop.run_in_executor(thread, lambda: (frontier.drained(), frontier.stats()))
             except FrontierError as error:
-                blind.make(error)
+                unreadable.warn(error)
             else:
-                blind.withdraw()
+                unreadable.clear()
             elapsed_s = time.monotonic() - started_s
-            self._end = end_of(drained, stats, elapsed_s=elapsed_s, max_duration_s=self._settings.crawl.max_duration_s)
+            self._end = find_end(
+                drained, stats, elapsed_s=elapsed_s, max_duration_s=self._settings.crawl.max_duration_s
+            )
         self._worker.stop()
 
     async def _deliver(self, row: PageRow, answer: Fetched) -> None:
@@ -242,13 +244,13 @@ class Crawl:
                 answered = self._on_page(page)
                 if isawaitable(answered):
                     await answered
-            except Exception:  # the program's mistake: logged with its traceback, counted, and the loop gets the page
+            except Exception:  # the program's mistake: it is logged and counted, and the loop still gets the page
                 self._hooks.report("on_page", page.url)
         await self._handover.give(page)
 
 
-class _Log:
-    """Hears what happens before a crawl begins, for the log."""
+class _LogReporter:
+    """Logs what happens before a crawl begins."""
 
     def say(self, line: str) -> None:
         log.info(line)
@@ -267,7 +269,7 @@ class _Log:
 
 
 def _gather(folder: Path, given: dict[str, Setting]) -> tuple[Settings, Settings]:
-    """Return the crawl's settings, and those that this process goes by."""
+    """Return the crawl's settings, and the same with this process's own limit of requests."""
     workers = given.pop("workers", None)
     if workers not in (None, 1):
         raise GossamerError(
@@ -288,7 +290,7 @@ def _gather(folder: Path, given: dict[str, Setting]) -> tuple[Settings, Settings
 
 @contextmanager
 def _log_to(folder: Path, level: str) -> Iterator[None]:
-    """Log to the crawl's file; and where the program has set up no logging, warnings to standard error as well."""
+    """Log to the crawl's file. If the program has set up no logging, print warnings to standard error as well."""
     logger = logging.getLogger("gossamer")
     with ExitStack() as stack:
         if logging.lastResort is not None and not logger.hasHandlers():
@@ -299,7 +301,7 @@ def _log_to(folder: Path, level: str) -> Iterator[None]:
 
 
 async def _finish(under_way: asyncio.Future[T]) -> T:
-    """Wait for what must not be cut off; being cancelled meanwhile counts afterwards."""
+    """Wait for something that must not be interrupted; a cancellation meanwhile is raised afterwards."""
     cancelled: asyncio.CancelledError | None = None
     while not under_way.done():
         try:
@@ -312,7 +314,7 @@ async def _finish(under_way: asyncio.Future[T]) -> T:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Return the first of those that were raised together."""
+    """Return the first exception of a group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

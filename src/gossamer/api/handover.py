@@ -1,4 +1,4 @@
-"""How pages get from the crawl to the loop that reads them: one by one, and each side waits for the other."""
+"""Hands pages from the crawl to the program's loop, one by one; each side waits for the other."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class Handover:
-    """Pages that wait to be read. Whoever gives one waits until its reader is through with it.
+    """Pages that wait for the program's loop. A turn that gives a page waits until the loop has finished with it.
 
-    So nothing piles up here: what waits is bounded by how many give at once. And a page that its reader did not get,
-    or failed at, is not done.
+    This bounds the number of waiting pages by the number of turns. A page that the loop did not get, or at which it
+    failed, is not done.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Handover:
         self._closed = False
 
     async def give(self, page: Page) -> None:
-        """Return when a reader is through with the page; be cancelled if none ever will be."""
+        """Return when the loop has finished with the page; raise CancelledError if it never will."""
         read = asyncio.get_running_loop().create_future()
         if self._closed:
             read.cancel()
@@ -35,14 +35,14 @@ class Handover:
         await read
 
     async def pages(self) -> AsyncIterator[Page]:
-        """Yield pages until closed. A reader that asks for the next page is through with the one before."""
+        """Yield pages until closed. A loop that asks for the next page has finished with the one before."""
         while not self._closed:
             if not self._waiting:
                 self._changed.clear()
                 await self._changed.wait()
                 continue
             page, read = self._waiting.popleft()
-            if read.done():  # whoever gave it has gone
+            if read.done():  # the turn that gave it was cancelled
                 continue
             self._in_hand.add(read)
             yield page
@@ -50,7 +50,7 @@ class Handover:
             _settle(read)
 
     def close(self, *, read: bool) -> None:
-        """End: pages in hand were read to the end, or were not; those that wait were not."""
+        """Stop. `read` says whether the loop has finished with the pages in hand; waiting pages were not read."""
         self._closed = True
         for future in self._in_hand:
             _settle(future) if read else future.cancel()

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for programs that have none."""
+"""An event loop in its own thread, for programs without an event loop."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class LoopThread:
             started.set_result((asyncio.get_running_loop(), closing))
             await closing.wait()
 
-        # A daemon: a second Ctrl-C, in the middle of a stop in good order, ends the program at once.
+        # A daemon thread: a second Ctrl-C, during the shutdown, ends the program at once.
         self._thread = threading.Thread(target=asyncio.run, args=(stay(),), name="gossamer", daemon=True)
         self._thread.start()
         self._loop, self._closing = started.result()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine to its end and return what it returns. Ctrl-C interrupts the waiting, not the coroutine."""
+        """Run a coroutine to its end and return its result. Ctrl-C interrupts the waiting, not the coroutine."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def close(self) -> None:
-        """End the loop, and wait until the thread has gone."""
+        """Stop the loop, and wait until the thread has ended."""
         self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()

@@ -1,4 +1,4 @@
-"""A page as programs see it, whether it has just come or was stored long ago."""
+"""A page as programs see it, whether it has just been fetched or was stored earlier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page. The names are those of the columns of the `pages` table."""
+    """One page. The fields have the names of the columns of the `pages` table."""
 
     url: str  # normalised
     site: str  # registrable domain or IP address
@@ -42,17 +42,17 @@ class Page:
 
     @property
     def html(self) -> str:
-        """The page's source, decoded: read anew each time that it is asked for."""
+        """The page's source, decoded. Each access reads and decodes it again."""
         return self._read_html()
 
 
 def fetched_page(row: PageRow, answer: Fetched) -> Page:
-    """Return a page that has just come; it keeps its body as sent, since the archive may have none yet."""
+    """Return a page that has just been fetched. It keeps its body: the archive may not have it yet."""
     return _page(row, partial(decode_body, answer.head, answer.body, row))
 
 
 def stored_page(row: PageRow, folders: Sequence[Path]) -> Page:
-    """Return a page from the tables; its body is in the archive."""
+    """Return a page from the tables. Its body is in the archive."""
     return _page(row, partial(_read_archived, folders, row))
 
 
@@ -61,7 +61,7 @@ def _page(row: PageRow, read_html: Callable[[], str]) -> Page:
         url=row.url,
         site=row.site,
         depth=row.depth,
-        fetched_at=_EPOCH + timedelta(microseconds=round(row.fetched_at * 1e6)),  # to the digit as in the tables
+        fetched_at=_EPOCH + timedelta(microseconds=round(row.fetched_at * 1e6)),  # exactly as in the tables
         status=row.status,
         content_type=row.content_type,
         charset=row.charset,

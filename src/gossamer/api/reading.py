@@ -1,4 +1,4 @@
-"""What a crawl has stored, for programs: its pages one by one or as a table, and SQL over all of it."""
+"""Reads what a crawl has stored, for programs: pages one by one or as a table, and SQL over all tables."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _BATCH_ROWS: Final = 200  # in memory at a time: pages may be large
 
 
 class Rows:
-    """The rows that a query gives. It is asked, and sees what is stored by then, each time that they are read."""
+    """The rows of a query. The query runs, on what is stored by then, each time the rows are read."""
 
     def __init__(self, folders: list[Path], sql: str) -> None:
         self._folders = folders
         self._sql = sql
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as Arrow batches, as they come: a few hundred are in memory at a time."""
+        """Yield the rows as Arrow batches. A few hundred rows are in memory at a time."""
         with (
             open_tables(self._folders, self._sql) as database,
             database.read(database.check(self._sql), _BATCH_ROWS) as reader,
@@ -44,7 +44,7 @@ class Rows:
             return reader.read_all()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return all rows as a data frame of pandas."""
+        """Return all rows as a pandas data frame."""
         table = self.to_arrow()
         try:
             return table.to_pandas()
@@ -52,7 +52,7 @@ class Rows:
             raise _missing("pandas") from None
 
     def to_polars(self) -> pl.DataFrame:
-        """Return all rows as a data frame of Polars."""
+        """Return all rows as a Polars data frame."""
         try:
             import polars as pl
         except ImportError:
@@ -60,17 +60,17 @@ class Rows:
         return pl.DataFrame(self.to_arrow())
 
 
-class Answer(Rows):
-    """The answer to a query of the program's own."""
+class QueryRows(Rows):
+    """The rows of a query that the program wrote."""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield rows as dictionaries, by the names of their columns."""
+        """Yield rows as dictionaries of column names and values."""
         for batch in self.batches():
             yield from batch.to_pylist()
 
 
 class Pages(Rows):
-    """Stored pages: of each URL the one that was fetched last."""
+    """Stored pages: the latest one of each URL."""
 
     def __iter__(self) -> Iterator[Page]:
         """Yield pages one by one, in no particular order."""
@@ -80,7 +80,7 @@ class Pages(Rows):
 
 
 class StoredCrawl:
-    """What a crawl has stored, in the folders of all machines that take part; also while it runs."""
+    """What a crawl has stored, in the folders of all its machines. The crawl may be running."""
 
     def __init__(self, folders: list[Path]) -> None:
         check_folders(folders)
@@ -91,25 +91,25 @@ class StoredCrawl:
         condition = f" where ({where}\n)" if where else ""
         return Pages(self._folders, f"select * from pages{condition}")  # noqa: S608 - it is checked before it runs
 
-    def query(self, sql: str) -> Answer:
-        """Ask the crawl's tables in SQL; `gossamer query --tables` lists them."""
-        return Answer(self._folders, sql)
+    def query(self, sql: str) -> QueryRows:
+        """Query the crawl's tables with SQL; `gossamer query --tables` lists them."""
+        return QueryRows(self._folders, sql)
 
     def to_arrow(self) -> pa.Table:
         """Return all pages as an Arrow table."""
         return self.pages().to_arrow()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return all pages as a data frame of pandas."""
+        """Return all pages as a pandas data frame."""
         return self.pages().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """Return all pages as a data frame of Polars."""
+        """Return all pages as a Polars data frame."""
         return self.pages().to_polars()
 
 
 def open(folder: str | Path = "crawl-data", *more: str | Path) -> StoredCrawl:  # noqa: A001
-    """Open the folder of a crawl for reading; give those of further machines that crawl along, if there are any."""
+    """Open the folder of a crawl for reading, with the folders of its other machines if there are any."""
     return StoredCrawl([Path(folder), *map(Path, more)])
 
 

@@ -13,7 +13,7 @@ from gossamer.cli.wording import count, moment, plain, size, span, wait
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.inspect.status import Status, read_status
-from gossamer.supervisor.ending import end_of
+from gossamer.supervisor.ending import find_end
 from gossamer.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _state(status: Status) -> str:
     if running is not None:
         since = f" since {moment(running.started_at)}" if running.started_at else ""
         return f"running{since}" + (f" (pid {running.pid})" if running.pid else "")
-    end = end_of(status.is_drained, status.stats, elapsed_s=0.0, max_duration_s=None)
+    end = find_end(status.is_drained, status.stats, elapsed_s=0.0, max_duration_s=None)
     if status.is_finished and end:
         return f"finished: {end.value}"
     return "not running" + (" here, but elsewhere" if status.workers else "")

@@ -19,7 +19,7 @@ from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.running import find_running
-from gossamer.supervisor.ending import end_of
+from gossamer.supervisor.ending import find_end
 from gossamer.supervisor.outlook import Forecast
 from gossamer.supervisor.progress import RATE_WINDOW_S, Member, Progress, Tally
 
@@ -56,7 +56,7 @@ def command(folder: Path, once: bool) -> None:
 
     with open_existing(folder) as frontier:
         if find_running(folder) is None:
-            if end := _end_of(frontier, frontier.stats()):
+            if end := _find_end(frontier, frontier.stats()):
                 raise GossamerError(
                     f"The crawl in {folder} is finished, {end.value}: `{to_type('status', folders=folder)}` shows how "
                     "it ended."
@@ -73,14 +73,14 @@ def command(folder: Path, once: bool) -> None:
         with suppress(KeyboardInterrupt):
             if _attend(console, watcher):
                 return
-            end = _end_of(frontier, frontier.stats())
+            end = _find_end(frontier, frontier.stats())
             how = f"is finished, {end.value}" if end else "has stopped"
             click.echo(f"The crawl in {folder} {how}; `{to_type('status', folders=folder)}` shows how it stands.")
 
 
-def _end_of(frontier: Frontier, stats: Stats) -> End | None:
+def _find_end(frontier: Frontier, stats: Stats) -> End | None:
     """Tell whether nothing is left to do, seen from outside, and why."""
-    return end_of(frontier.drained(), stats, elapsed_s=0.0, max_duration_s=None) if stats.known else None
+    return find_end(frontier.drained(), stats, elapsed_s=0.0, max_duration_s=None) if stats.known else None
 
 
 class _Watcher:
@@ -127,9 +127,9 @@ class _Watcher:
             workers=len(living),
             alive=len(living),
             troubles=running.troubles if running else (),
-            end=_end_of(self._frontier, stats),
+            end=_find_end(self._frontier, stats),
             members=tuple(Member(label=worker.label, figures=worker.figures) for worker in living),
-            outlook=self._forecast.look(
+            outlook=self._forecast.update(
                 time.monotonic(),
                 stats,
                 time_left_s=None if self._max_duration_s is None else self._max_duration_s - elapsed_s,

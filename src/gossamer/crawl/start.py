@@ -30,7 +30,7 @@ from gossamer.frontier import FrontierError
 from gossamer.parse.text import check_choice
 from gossamer.seeds import STANDARD_INPUT
 from gossamer.store.repair import repair
-from gossamer.supervisor import End, Ended, Progress, Supervisor
+from gossamer.supervisor import Callbacks, End, Ended, Progress, Supervisor, WorkerSetup
 from gossamer.supervisor.lock import hold_folder, note_holder
 from gossamer.wording import count
 
@@ -202,18 +202,22 @@ async def _supervise(opened: OpenCrawl, folder: Path, settings: Settings, worker
     supervisor = Supervisor(
         frontier=opened.frontier,
         stats=opened.stats,
-        command=[sys.executable, "-P", "-m", "gossamer.crawl.worker_process", str(folder)],
-        workers=workers,
-        lock=opened.lock,
-        output=folder / LOG_FILE,
-        silence_s=settings.supervisor.worker_silence_s,
-        stop_s=settings.worker.stop_s,
+        setup=WorkerSetup(
+            command=[sys.executable, "-P", "-m", "gossamer.crawl.worker_process", str(folder)],
+            count=workers,
+            lock=opened.lock,
+            output=folder / LOG_FILE,
+            silence_s=settings.supervisor.worker_silence_s,
+            stop_s=settings.worker.stop_s,
+        ),
+        callbacks=Callbacks(
+            repair=lambda workers: repair(folder, workers),
+            show=show,
+            rotate_log=lambda: rotate_log(folder, settings.log, now_at=time.time()),
+            reopen_log=reopen_log,
+            is_terminal_gone=lambda: attended and not has_terminal(),
+        ),
         max_duration_s=settings.crawl.max_duration_s,
-        repair=lambda workers: repair(folder, workers),
-        show=show,
-        rotate=lambda: rotate_log(folder, settings.log, now_at=time.time()),
-        reopen=reopen_log,
-        deserted=lambda: attended and not has_terminal(),
     )
     ended = await supervisor.run()
     if ended.end is End.MISTAKE:

@@ -1,7 +1,7 @@
 """A worker process: `python -m gossamer.crawl.worker_process FOLDER SOCKET LOCK PARENT`, started by the supervisor.
 
-It dies with its supervisor: by the kernel's hand where there is one for that, else when the socket ends. SIGTERM stops
-it in good order, SIGHUP makes it reopen the log; SIGINT it never sees.
+It dies with its supervisor: the kernel kills it on Linux; elsewhere it ends when the socket is closed. SIGTERM shuts it
+down, SIGHUP makes it reopen the log, and SIGINT never reaches it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.patience import growing_wait_s
 from gossamer.store.names import name_of
-from gossamer.supervisor.child import MISTAKE, label_of
+from gossamer.supervisor.process import MISTAKE, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -45,17 +45,17 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 REPORT_EVERY_S: Final = 1.0
-FIRST_PATIENCE_S: Final = 0.5
-MOST_PATIENCE_S: Final = 4.0  # between two attempts to join
+FIRST_JOIN_WAIT_S: Final = 0.5
+MAX_JOIN_WAIT_S: Final = 4.0  # between two attempts to join
 GARBAGE_OBJECTS: Final = 100_000
 _PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> None:
-    """Crawl until the supervisor, or the operator through the frontier, says stop."""
+    """Crawl until the supervisor, or the operator through the frontier, stops the worker."""
     folder, descriptor, lock, parent = Path(sys.argv[1]), *map(int, sys.argv[2:])
     _die_with(parent)
-    os.set_inheritable(lock, False)  # kept open to the end, but for no process of ours
+    os.set_inheritable(lock, False)  # kept open to the end, but not inherited by our own child processes
     supervisor = socket.socket(fileno=descriptor)
     try:
         settings = read_settings(folder)
@@ -77,19 +77,19 @@ async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) ->
         ) as (worker, figures):
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _follow_log, folder)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP})  # blocked so far: see `Child`
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGHUP})  # see `WorkerProcess`
             reader, writer = await asyncio.open_connection(sock=supervisor)
-            telling = asyncio.create_task(_report(worker, figures, writer))
+            reporting = asyncio.create_task(_report(worker, figures, writer))
             watching = asyncio.create_task(_end_with(reader))
             await worker.run()
-            telling.cancel()
+            reporting.cancel()
             watching.cancel()
             writer.write(_line(figures=figures.snapshot()))
             await writer.drain()
 
 
 def _join(folder: Path, settings: Settings, label: str, supervisor: socket.socket) -> tuple[Frontier, int]:
-    """Open the frontier and become a worker; wait for a database that is away, since it was there when all began."""
+    """Open the frontier and join it as a worker; wait for an unreachable database, since it was there at the start."""
     for attempt in count(1):
         try:
             with ExitStack() as stack:
@@ -99,12 +99,12 @@ def _join(folder: Path, settings: Settings, label: str, supervisor: socket.socke
                 return frontier, worker
         except (UnreachableError, FrontierError) as error:
             said = str(error).rstrip(".")
-            log.warning("This worker waits for its frontier (%s).", said)
+            log.warning("This worker waits for the frontier (%s).", said)
             supervisor.sendall(_line(trouble=f"waits for the frontier: {said}"))
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # nothing is lost with it now
-        wait_s = growing_wait_s(attempt, first_s=FIRST_PATIENCE_S, most_s=MOST_PATIENCE_S)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # it may end now: it owns nothing
+        wait_s = growing_wait_s(attempt, first_s=FIRST_JOIN_WAIT_S, most_s=MAX_JOIN_WAIT_S)
         time.sleep(wait_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads the load
-    raise AssertionError("it returns or tries again")
+    raise AssertionError("the loop ends only by returning")
 
 
 def _follow_log(folder: Path) -> None:
@@ -113,7 +113,7 @@ def _follow_log(folder: Path) -> None:
 
 
 async def _report(worker: Worker, figures: Figures, writer: asyncio.StreamWriter) -> None:
-    """Tell the supervisor how it goes, once a second, unless it has not yet heard what was told before."""
+    """Send figures to the supervisor once a second, unless it has not yet read the last ones."""
     while True:
         if not writer.transport.get_write_buffer_size():
             writer.write(_line(figures=figures.snapshot(), trouble=worker.trouble))
@@ -123,7 +123,7 @@ async def _report(worker: Worker, figures: Figures, writer: asyncio.StreamWriter
 
 
 async def _end_with(reader: asyncio.StreamReader) -> None:
-    """End at once when the supervisor has: nobody would wait for an end in good order."""
+    """End at once when the supervisor ends: no process would wait for a graceful shutdown."""
     await reader.read()
     os._exit(1)
 
@@ -131,13 +131,13 @@ async def _end_with(reader: asyncio.StreamReader) -> None:
 def _die_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before the kernel was told
+    if os.getppid() != parent:  # the supervisor died before the call above
         sys.exit(1)
 
 
 def _collect_garbage_rarely() -> None:
-    """Look for reference cycles a hundred times less often: a page leaves none, and looking is a tenth of its cost."""
-    gc.freeze()  # what is loaded by now stays
+    """Run the garbage collector a hundred times less often: a page leaves no cycles, and each run would cost time."""
+    gc.freeze()  # everything loaded so far stays
     gc.set_threshold(GARBAGE_OBJECTS, 50, 100)
 
 

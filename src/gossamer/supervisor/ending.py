@@ -1,16 +1,15 @@
-"""Whether a crawl is over by itself, and why a crawl ended."""
+"""Why a crawl ended, and whether it is over by itself. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from gossamer.records import SeedOutcome, Stats
-    from gossamer.supervisor.progress import Progress
+    from gossamer.records import Stats
 
-BLIND: Final = "Whether the crawl is over cannot be told yet (%s)."  # whoever looks says so in these words
+END_UNKNOWN: Final = "The crawl cannot tell yet whether it is over (%s)."  # logged if the frontier cannot be read
+LOG_NOT_ROTATED: Final = "No new log file can be begun (%s)."
 
 
 class End(Enum):
@@ -26,22 +25,12 @@ class End(Enum):
 
     @property
     def is_finish(self) -> bool:
-        """Whether the crawl has done what it was to do."""
+        """Whether the crawl has done all its work."""
         return self in (End.DRAINED, End.PAGE_LIMIT)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """How a crawl ended."""
-
-    end: End
-    detail: str = ""  # a sentence, for mistakes and deaths
-    progress: Progress
-    seeds: tuple[SeedOutcome, ...] = ()  # what became of them, over all starts
-
-
-def end_of(drained: bool, stats: Stats | None, *, elapsed_s: float, max_duration_s: float | None) -> End | None:
-    """Tell whether a crawl is over by itself, and why; by the clock alone if its figures are not known."""
+def find_end(drained: bool, stats: Stats | None, *, elapsed_s: float, max_duration_s: float | None) -> End | None:
+    """Return why a crawl is over by itself, or None if it goes on; without `stats`, only the duration decides."""
     if drained:
         return End.DRAINED
     if stats is not None and stats.is_full:

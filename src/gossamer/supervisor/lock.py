@@ -1,7 +1,7 @@
-"""The folder's lock: whoever gets it knows that no worker of an earlier start lives.
+"""The lock of a crawl's folder. A process that gets it knows that no worker of an earlier start is alive.
 
-The supervisor takes it, and every worker inherits the descriptor, so that it is free only when all of them are dead.
-Page processes do not: they touch none of the folder's files.
+The supervisor takes the lock, and every worker inherits its descriptor. The lock is free only when all of them have
+ended. Page processes do not inherit it: they write none of the folder's files.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 FILE_NAME: Final = "lock"
-PATIENCE_S: Final = 5.0  # workers of a supervisor that was killed need a moment to die
+LOCK_WAIT_S: Final = 5.0  # the workers of a killed supervisor need a moment to end
 _RETRY_S: Final = 0.05
-_NOTE_CHARS: Final = 2_000  # always as many, so that no reader finds the end of a longer one behind it
+_NOTE_CHARS: Final = 2_000  # fixed width, so that a shorter note overwrites a longer one completely
 _PROCESSES: Final = Path("/proc")
 
 
@@ -33,21 +33,21 @@ class Holder:
     """A process that has the lock file open."""
 
     pid: int
-    stopped: bool  # by SIGSTOP or Ctrl-Z: only SIGKILL gets through to it
+    stopped: bool  # by SIGSTOP or Ctrl-Z: only SIGKILL ends it
 
     def __str__(self) -> str:
         return f"pid {self.pid}, stopped" if self.stopped else f"pid {self.pid}"
 
 
 @contextmanager
-def hold_folder(folder: Path, *, patience_s: float = PATIENCE_S) -> Iterator[int]:
-    """Hold the folder's lock while the block runs; gives the descriptor that workers inherit."""
+def hold_folder(folder: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
+    """Hold the folder's lock while the block runs; yield the descriptor that workers inherit."""
     try:
         descriptor = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise GossamerError(f"{folder} cannot be written to ({error.strerror}): choose another folder.") from None
     try:
-        give_up_s = time.monotonic() + patience_s
+        give_up_s = time.monotonic() + wait_s
         while not _try_lock(descriptor):
             if time.monotonic() >= give_up_s:
                 raise GossamerError(_explain(folder))
@@ -62,9 +62,9 @@ def hold_folder(folder: Path, *, patience_s: float = PATIENCE_S) -> Iterator[int
 def note_holder(
     descriptor: int, *, started_at: float, troubles: Sequence[str] = (), counted: Mapping[str, float] | None = None
 ) -> None:
-    """Write into the lock who holds it, what troubles it and what this start has counted.
+    """Write into the lock file which process holds it, what is wrong with the crawl, and what this start has counted.
 
-    In place, so that it can be done on a full disk too.
+    The note is overwritten in place, which works on a full disk too.
     """
     said = {
         "pid": os.getpid(),
@@ -76,7 +76,7 @@ def note_holder(
 
 
 def is_held(folder: Path) -> bool:
-    """Tell whether a crawl is running in a folder, or some process of one is left."""
+    """Return whether a crawl runs in a folder, or a process of an earlier one is left."""
     try:
         descriptor = os.open(folder / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)  # another user may only read it
     except OSError:
@@ -88,7 +88,7 @@ def is_held(folder: Path) -> bool:
 
 
 def crawling_pid(folder: Path) -> int | None:
-    """Return the supervisor that crawls in a folder, or whoever else keeps it locked; None if nobody does."""
+    """Return the process id of the supervisor that crawls in a folder, else of another process that holds its lock."""
     if not is_held(folder):
         return None
     found = [holder.pid for holder in holders(folder)]
@@ -97,12 +97,12 @@ def crawling_pid(folder: Path) -> int | None:
 
 
 def holders(folder: Path) -> list[Holder]:
-    """Return the processes, apart from this one, that have the lock file open; none where the system does not tell."""
+    """Return the other processes that have the lock file open; none on systems without /proc."""
     lock = (folder / FILE_NAME).resolve()
     found = []
     for process in _PROCESSES.glob("[0-9]*"):
         pid = int(process.name)
-        with suppress(OSError):  # it has gone meanwhile, or is somebody else's
+        with suppress(OSError):  # it has ended meanwhile, or belongs to another user
             if pid != os.getpid() and any(_leads_to(link, lock) for link in (process / "fd").iterdir()):
                 state = (process / "stat").read_text().rpartition(")")[2].split()[0]
                 found.append(Holder(pid=pid, stopped=state in "tT"))
@@ -140,7 +140,7 @@ def _explain(folder: Path) -> str:
         return f"A crawl (pid {supervisor}) still holds {folder}: end it with `kill {supervisor}`."
     named = " and ".join(f"a process ({holder})" for holder in found)
     kill = "kill -9 " + " ".join(str(holder.pid) for holder in found)
-    return f"Of an earlier crawl, {named} still holds {folder}: end it with `{kill}`, then start again."
+    return f"{named.capitalize()} of an earlier crawl still holds {folder}: end it with `{kill}`, then start again."
 
 
 def _noted_pid(folder: Path) -> int | None:

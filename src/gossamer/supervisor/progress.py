@@ -1,4 +1,4 @@
-"""How far a crawl has come: what the workers report and the frontier knows, put together. Pure."""
+"""How far a crawl has come: the reports of its workers and the figures of the frontier, combined. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from gossamer.supervisor.outlook import Outlook
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gossamer.records import Stats
+    from gossamer.records import SeedOutcome, Stats
     from gossamer.supervisor.ending import End
 
 RATE_WINDOW_S: Final = 10
 SHOWN: Final = ("bytes", "retries")  # counted since this start
-NOTABLE_WAIT_S: Final = 3.0  # a crawl that does nothing for longer looks stuck
+NOTABLE_WAIT_S: Final = 3.0  # a crawl that is idle for longer looks stuck
 
-# Of a worker's figures these say how things are now; all others count what happened since it started.
+# These figures of a worker are current values; all others count events since the worker started.
 _OF_NOW: Final = frozenset({
     "sites_in_hand", "sites_due", "urls_in_hand", "turns", "in_flight", "outage", "loop_lag_s", "memory_bytes",
     "next_due_s",
@@ -40,20 +40,20 @@ class Progress:
     """A crawl at one instant."""
 
     elapsed_s: float  # since this start
-    figures: Mapping[str, float]  # of this start: those of all workers together, dead ones included
-    pages_per_s: float  # of late
+    figures: Mapping[str, float]  # of this start: the sums over all workers, dead ones included
+    pages_per_s: float  # in the last seconds
     bytes_per_s: float
     stats: Stats
     workers: int  # how many there should be
     alive: int
-    troubles: tuple[str, ...] = ()  # why workers start nothing new
+    troubles: tuple[str, ...] = ()  # why workers start no requests
     end: End | None = None  # why it is ending
-    members: tuple[Member, ...] = ()  # those alive
+    members: tuple[Member, ...] = ()  # the living workers
     outlook: Outlook = field(default_factory=Outlook)
 
     @property
     def next_due_s(self) -> float | None:
-        """How long there will be nothing to do; None if there is something, or will be in a moment, or never."""
+        """How long the crawl will be idle; None if it is busy, will be soon, or has no site left."""
         if self.figures.get("turns") or self.figures.get("sites_due"):
             return None
         waits = [wait_s for wait_s in (self.stats.wait_s, self.figures.get("next_due_s")) if wait_s is not None]
@@ -61,35 +61,45 @@ class Progress:
 
     @property
     def pages(self) -> int:
-        """Pages kept since this start."""
+        """The pages stored since this start."""
         return int(self.figures.get("pages", 0))
 
     @property
     def counted(self) -> dict[str, float]:
-        """What this start has counted so far, of what is shown."""
+        """The counts of this start that commands show."""
         return {name: self.figures.get(name, 0) for name in SHOWN}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a crawl ended."""
+
+    end: End
+    detail: str = ""  # a sentence, if the operator made a mistake or workers died
+    progress: Progress
+    seeds: tuple[SeedOutcome, ...] = ()  # of all starts
 
 
 @dataclass(slots=True)
 class Tally:
-    """Adds figures up, and knows how fast they rose of late."""
+    """Adds up the figures of workers, and computes the rates of the last seconds."""
 
-    _former: Counter[str] = field(default_factory=Counter)  # of workers that have ended
+    _ended: Counter[str] = field(default_factory=Counter)  # the counts of workers that have ended
     _recent: deque[tuple[float, float, float]] = field(default_factory=deque)  # when, pages, bytes
 
-    def bury(self, figures: Mapping[str, float]) -> None:
-        """Keep what a worker that has ended had counted."""
-        _add(self._former, {name: count for name, count in figures.items() if name not in _OF_NOW})
+    def reap(self, figures: Mapping[str, float]) -> None:
+        """Keep the counts of a worker that has ended."""
+        _add(self._ended, {name: count for name, count in figures.items() if name not in _OF_NOW})
 
     def total(self, living: Iterable[Mapping[str, float]]) -> dict[str, float]:
-        """Return the figures of all workers together."""
-        total = Counter(self._former)
+        """Return the figures of all workers, added up."""
+        total = Counter(self._ended)
         for figures in living:
             _add(total, figures)
         return dict(total)
 
-    def rates(self, now_s: float, total: Mapping[str, float]) -> tuple[float, float]:
-        """Return pages and bytes per second of late; to be asked at every tick."""
+    def update_rates(self, now_s: float, total: Mapping[str, float]) -> tuple[float, float]:
+        """Record the totals and return the latest pages and bytes per second. Call it at every tick."""
         pages, size = total.get("pages", 0), total.get("bytes", 0)
         self._recent.append((now_s, pages, size))
         while now_s - self._recent[0][0] > RATE_WINDOW_S:
@@ -97,7 +107,7 @@ class Tally:
         then_s, pages_then, bytes_then = self._recent[0]
         if now_s == then_s:
             return 0.0, 0.0
-        # A worker that was killed takes its last second's count with it: less than nothing is nothing.
+        # The last second of a killed worker is never reported, so that a total can fall; a rate cannot.
         return max(0.0, pages - pages_then) / (now_s - then_s), max(0.0, size - bytes_then) / (now_s - then_s)
 
 

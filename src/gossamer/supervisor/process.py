@@ -1,4 +1,4 @@
-"""One worker process as its supervisor sees it: started, listened to, and waited for."""
+"""A worker process, as its supervisor sees it: the supervisor starts it, reads its reports and waits for its end."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-MISTAKE: Final = 2  # exit status of a worker that met a mistake of the operator's, and has said which
+MISTAKE: Final = 2  # exit status of a worker that found a mistake of the operator's, and has reported it
 _MAX_LINE_BYTES: Final = 1 << 20
 
-# Blocked while a worker starts, and inherited so: a Ctrl-C, which the terminal sends to all, never reaches it, and a
-# SIGTERM waits until it is ready to stop in good order, a SIGHUP until it has a log to reopen.
+# Signals that are blocked while a worker starts; the worker inherits this. Ctrl-C, which the terminal sends to all
+# processes, never reaches a worker. SIGTERM waits until the worker can shut down, SIGHUP until it has a log to reopen.
 _BLOCKED: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
-
-# For the C library: one heap for all threads of a worker, and large blocks given back at once. After a quarter of an
-# hour of bursts a worker had 142 MB so, and 148 without; it took as much time. The operator's own settings win.
+# For the C library: all threads of a worker share one heap, and large blocks are returned at once. After 15 minutes of
+# bursts, a worker used 142 MB with this and 148 MB without, at the same speed. The operator's own variables win.
 _MEMORY: Final = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": str(1 << 18),
@@ -32,22 +31,22 @@ _MEMORY: Final = {
 }
 
 
-class Child(asyncio.Protocol):
-    """A worker process and the socket to it, on which it reports in lines of JSON. Used once."""
+class WorkerProcess(asyncio.Protocol):
+    """A worker process and the socket on which it reports in lines of JSON. Used once."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.pid = process.pid
         self.figures: dict[str, float] = {}  # as of its last report
-        self.trouble = ""  # why it starts nothing new, in a few words
-        self.mistake = ""  # of the operator's: no use to start another
-        self.silent_s = 0.0  # counted by the supervisor's ticks, so that one that was stopped itself blames nobody
+        self.trouble = ""  # why it starts no requests, in a few words
+        self.mistake = ""  # of the operator's: another worker would end in the same way
+        self.silent_s = 0.0  # counted in the supervisor's ticks: its own pause (SIGSTOP) must not count as silence
         self._process = process
         self._unread = b""
         self._ended = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def start(cls, command: Sequence[str], *, lock: int, output: Path) -> Child:
-        """Start a process that holds the lock too; what it prints goes to the end of `output`."""
+    async def start(cls, command: Sequence[str], *, lock: int, output: Path) -> WorkerProcess:
+        """Start a process that inherits the lock; its output is appended to `output`."""
         ours, theirs = socket.socketpair()
         try:
             with theirs, output.open("ab") as printed:
@@ -55,40 +54,40 @@ class Child(asyncio.Protocol):
         except OSError:
             ours.close()
             raise
-        child = cls(process)
-        await asyncio.get_running_loop().create_connection(lambda: child, sock=ours)
-        return child
+        started = cls(process)
+        await asyncio.get_running_loop().create_connection(lambda: started, sock=ours)
+        return started
 
     def stop(self) -> None:
-        """Ask it to end in good order."""
+        """Ask it to shut down."""
         self._process.terminate()
 
     def follow_log(self) -> None:
-        """Tell it that the log file was moved away."""
+        """Tell it to reopen the log file, which was moved away."""
         self._process.send_signal(signal.SIGHUP)
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill it."""
         self._process.kill()
         self._end()
 
     async def wait(self) -> int:
-        """Wait until the process is gone; return its exit status, or minus the signal that ended it."""
+        """Wait until the process has ended; return its exit status, or minus the number of the signal that ended it."""
         await asyncio.shield(self._ended)
         return await asyncio.to_thread(self._process.wait)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what it reports."""
+        """Take in its reports."""
         self.silent_s = 0.0
         *lines, self._unread = (self._unread + data)[-_MAX_LINE_BYTES:].split(b"\n")
         for line in lines:
-            self._heed(json.loads(line))
+            self._take_report(json.loads(line))
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """Note that it has closed its end: it never does while it lives."""
+        """Note that the process has ended: while it lives, it never closes the socket."""
         self._end()
 
-    def _heed(self, report: dict[str, Any]) -> None:
+    def _take_report(self, report: dict[str, Any]) -> None:
         self.mistake = report.get("mistake", "")
         self.figures = report.get("figures", self.figures)
         self.trouble = report.get("trouble", "")
@@ -102,7 +101,7 @@ def _spawn(command: Sequence[str], theirs: int, lock: int, printed: BinaryIO) ->
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
     unblocked = signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
     try:
-        return subprocess.Popen(  # noqa: S603 - takes milliseconds; it must be this very thread's child
+        return subprocess.Popen(  # noqa: S603 - takes milliseconds; must be a child of this thread
             [*command, str(theirs), str(lock), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=printed,
@@ -115,5 +114,5 @@ def _spawn(command: Sequence[str], theirs: int, lock: int, printed: BinaryIO) ->
 
 
 def label_of(pid: int) -> str:
-    """Return the label under which a worker process joins the frontier: who sees it there can find the process."""
+    """Return the label under which a worker process joins the frontier; it tells the operator where the process is."""
     return f"{socket.gethostname()}:{pid}"
