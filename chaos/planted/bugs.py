@@ -18,7 +18,6 @@ from chaos.planted.changes import (
     insert_before,
     keep_left,
     keyword,
-    move_into_previous,
     shift_bound,
     split_block,
     substitute,
@@ -229,7 +228,10 @@ CRAWL_BUGS: Final = {
         only="sqlite",
     ),
     "links are believed committed before they are": Bug(
-        changes={"links-remembered-before-commit": move_into_previous(), "links-not-forgotten-on-error": delete()},
+        changes={
+            "links-remembered-before-commit": insert_after("self._recent.remember(unknown)"),
+            "links-not-forgotten-on-error": delete(),
+        },
         seeds=200,
         fault="database",
     ),

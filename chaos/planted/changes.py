@@ -133,17 +133,6 @@ def swap_with_next() -> TreeChange:
     return change
 
 
-def move_into_previous() -> TreeChange:
-    """Move the statement to the end of the block that ends before it."""
-
-    def change(place: Place) -> None:
-        previous = place.block[place.index - 1]
-        previous.body.append(place.statement)  # type: ignore[attr-defined]  # a statement without a block is an error
-        place.block[place.index] = ast.Pass()
-
-    return change
-
-
 def split_block() -> TreeChange:
     """End the `with` around the statement before it, and begin the same `with` anew."""
 

@@ -49,7 +49,6 @@ def test_a_bug_can_still_be_planted_and_tests_are_named_that_notice_it(name: str
         ("a()  # plant: here\nb()", change.swap_with_next(), "b()\na()"),
         ("a()  # plant: here", change.insert_before("b()"), "b()\na()"),
         ("a()  # plant: here", change.insert_after("b()"), "a()\nb()"),
-        ("with a:\n  b()\nc()  # plant: here", change.move_into_previous(), "with a:\n  b()\n  c()\npass"),
         ("with a:\n  b()\n  c()  # plant: here", change.split_block(), "with a:\n  b()\nwith a:\n  c()"),
         ("a.x = a.y = b.x  # plant: here", change.assign_backwards(), "b.x = a.x"),
         ("if a:  # plant: here\n  b()", change.condition("c and {}"), "if c and a:\n  b()"),

@@ -211,13 +211,13 @@ class SqliteFrontier:
         return Claimed(claims=tuple(claims), wait_s=wait_s)
 
     def complete(self, batch: Batch) -> Completion:
-        unknown = self._recent.unknown(batch.links)
+        unknown = self._recent.unknown(batch.links)  # plant: links-remembered-before-commit
         with self._transaction("complete") as tx:
             admitted = within_scope(tx, unknown)
             new = add_links(tx, admitted)
             # plant: completion-not-atomic
             late = [visit for visit in batch.visits if not record_visit(tx, self._worker, visit)]
-        self._recent.remember(admitted)  # plant: links-remembered-before-commit
+        self._recent.remember(admitted)
         count_links(len(batch.links), new)
         return Completion(new_links=new, lost=tuple((visit.site, visit.epoch) for visit in late))
 
