@@ -92,7 +92,7 @@ def time_steps(answers: list[Fetched]) -> list[list[float]]:
         marks.append(time.thread_time())
         hrefs = find_hrefs(document, has_base=False)
         marks.append(time.thread_time())
-        resolve_links(hrefs.follow, answer.url, charset)
+        resolve_links(hrefs, answer.url, charset)
         marks.append(time.thread_time())
         document.main_text()
         marks.append(time.thread_time())

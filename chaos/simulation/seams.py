@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeVar
 from chaos.simulation.web import AGENT
 from gossamer.frontier import FrontierError
 from gossamer.page_process.frames import page_reply, result_of
-from gossamer.parse.page import read_page
+from gossamer.parse.page import read_page, without_content
 from gossamer.parse.text import text_finder
 from gossamer.records import Claimed, Orders, ParseFailed
 from gossamer.store.warc import encode_exchange
@@ -261,12 +261,12 @@ class InlinePages:
     async def read(self, fetched: Fetched, *, archive: bool) -> ParsedPage | ParseFailed:
         """Read a page."""
         await asyncio.sleep(self._dice.uniform(0, 0.03))
-        content = read_page(fetched, agent=AGENT, max_bytes=1_000_000, find_text=_FIND_TEXT, anchors=False)
-        if isinstance(content, ParseFailed):
-            return content
-        if content.noindex:
-            content, archive = content._replace(title="", text="", simhash=0, anchors=[]), False
-        return result_of(page_reply(content, encode_exchange(fetched) if archive else None))
+        parsed = read_page(fetched, agent=AGENT, max_bytes=1_000_000, find_text=_FIND_TEXT, anchors=False)
+        if isinstance(parsed, ParseFailed):
+            return parsed
+        if parsed.noindex:
+            parsed, archive = without_content(parsed), False
+        return result_of(page_reply(parsed, encode_exchange(fetched) if archive else None))
 
 
 class QuietFigures(Figures):

@@ -52,7 +52,7 @@ def test_the_page_is_html_that_we_can_read_ourselves(tmp_path: Path) -> None:
     )  # fmt: skip
     read = read_page(answer, agent="gossamer", max_bytes=100_000)
     assert not isinstance(read, ParseFailed)
-    assert read.title == "Gossamer, a web crawler"
+    assert read.row.title == "Gossamer, a web crawler"
 
 
 @pytest.mark.parametrize(("delay", "promised"), [("0.5", "0.5 s"), ("1.25", "1.25 s"), ("70", "70 s")])

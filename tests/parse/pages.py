@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gossamer.parse.page import Content, read_page
-from gossamer.records import Anchor, Fetched, ParseFailed
+from gossamer.parse.page import read_page
+from gossamer.records import Anchor, Fetched, ParsedPage, ParseFailed
 
 URL = "https://example.org/dir/page.html"
 CAP = 8 << 20
@@ -34,7 +34,7 @@ def answer(
 
 def read(
     body: bytes | str, content_type: str | None = "text/html", *, url: str = URL, headers: tuple[str, ...] = ()
-) -> Content:
+) -> ParsedPage:
     """What is found in a page that can be read."""
     found = read_page(answer(body, content_type, url=url, headers=headers), agent="Gossamer", max_bytes=CAP)
     assert not isinstance(found, ParseFailed), found
@@ -50,4 +50,4 @@ def anchors(body: bytes | str, content_type: str | None = "text/html") -> list[A
     """The links of a page with what is written on them."""
     found = read_page(answer(body, content_type), agent="Gossamer", max_bytes=CAP, anchors=True)
     assert not isinstance(found, ParseFailed), found
-    return found.anchors
+    return [*found.anchors]

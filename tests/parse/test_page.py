@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from xxhash import xxh3_128_digest
 
 from gossamer.parse.head import read_head
-from gossamer.parse.page import MAX_TITLE_CHARS, Content, read_page
+from gossamer.parse.page import MAX_TITLE_CHARS, read_page
 from gossamer.parse.simhash import simhash
-from gossamer.records import ParsedPage, ParseFailed, Reason
+from gossamer.records import PageRow, ParsedPage, ParseFailed, Reason
 from gossamer.urls import identify
 from tests.parse.pages import CAP, URL, answer, read
 
@@ -69,11 +69,20 @@ electric fields with the same hairs, even on days when no breath of air is movin
 
 def test_a_page_as_news_sites_write_them() -> None:
     page = read(ARTICLE, "text/html; charset=UTF-8", url="https://www.daily.example/science/2026/spiders")
-    assert page == Content(
+    assert page.row == PageRow(
         charset="utf-8",
         title="Spiders that fly — The Daily Web",
-        text=page.text,
+        text=page.row.text,
         lang="en",
+        links=8,
+        canonical="https://www.daily.example/science/flying-spiders",
+        signals="robots=max-image-preview:large, noai",
+        content_hash=xxh3_128_digest(ARTICLE.encode()),
+        body_bytes=len(ARTICLE.encode()),
+        simhash=simhash(page.row.text),
+    )
+    assert page == ParsedPage(
+        row=page.row,
         links=[
             identify(url)
             for url in (
@@ -87,27 +96,18 @@ def test_a_page_as_news_sites_write_them() -> None:
                 "https://www.daily.example/imprint",
             )
         ],
-        links_nofollow=1,
-        canonical="https://www.daily.example/science/flying-spiders",
+        anchors=[],
         refresh="",
         noindex=False,
         nofollow=False,
         noai=True,
-        signals="robots=max-image-preview:large, noai",
-        content_hash=xxh3_128_digest(ARTICLE.encode()),
-        body_bytes=len(ARTICLE.encode()),
-        truncated=False,
-        simhash=simhash(page.text),
-        anchors=[],
     )
-    assert page.text.startswith("Spiders that fly\n\nBy Jana Müller\n\nYoung spiders climb to the tip of a blade of")
-    assert page.text.endswith("says a study from Bristol.")
+    assert page.row.text.startswith(
+        "Spiders that fly\n\nBy Jana Müller\n\nYoung spiders climb to the tip of a blade of"
+    )
+    assert page.row.text.endswith("says a study from Bristol.")
     for furniture in ("Skip to the text", "dataLayer", "color: red", "{{title}}", "Logo"):
-        assert furniture not in page.text
-
-
-def test_what_is_found_goes_into_the_record_of_a_parsed_page() -> None:
-    assert [*Content._fields, "archive", "response_offset", "payload_digest"] == [*ParsedPage.__slots__]
+        assert furniture not in page.row.text
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ def test_a_page_that_cannot_be_decoded_says_so(encoding: str) -> None:
 
 def test_a_page_cut_at_the_cap_is_marked() -> None:
     found = read_page(answer(ARTICLE), agent="gossamer", max_bytes=2_000)
-    assert isinstance(found, Content)
-    assert found.truncated
-    assert found.body_bytes == 2_000
-    assert found.content_hash == xxh3_128_digest(ARTICLE.encode()[:2_000])
+    assert isinstance(found, ParsedPage)
+    assert found.row.truncated
+    assert found.row.body_bytes == 2_000
+    assert found.row.content_hash == xxh3_128_digest(ARTICLE.encode()[:2_000])
     assert found.links
 
 
@@ -168,20 +168,20 @@ def test_what_may_be_markup_is_read_as_html(content_type: str | None) -> None:
     body = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body><a href="/x">y</a></body></html>'
     page = read(body, content_type)
     assert [link.url for link in page.links] == ["https://example.org/x"]
-    assert page.text == "y"
+    assert page.row.text == "y"
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "Text/Plain; charset=utf-8", "text/csv", "application/json"])
 def test_plain_text_is_its_own_text_and_has_no_links(content_type: str) -> None:
     body = "\n  <a href=/x>Größe</a>\0\n<title>no</title>\n"
     page = read(body, content_type, headers=("Content-Language: de",))
-    assert page.text == "<a href=/x>Größe</a>\ufffd\n<title>no</title>"
-    assert (page.links, page.title, page.charset, page.lang) == ([], "", "utf-8", "de")
+    assert page.row.text == "<a href=/x>Größe</a>\ufffd\n<title>no</title>"
+    assert (page.links, page.row.title, page.row.charset, page.row.lang) == ([], "", "utf-8", "de")
 
 
 def test_of_anything_else_only_the_bytes_count() -> None:
     page = read(b"%PDF-1.7 <a href=/x>", "application/pdf")
-    assert (page.text, page.links, page.charset, page.body_bytes) == ("", [], "", 20)
+    assert (page.row.text, page.links, page.row.charset, page.row.body_bytes) == ("", [], "", 20)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_of_anything_else_only_the_bytes_count() -> None:
     ],
 )
 def test_the_title_is_the_first_of_the_document_itself(markup: str, title: str) -> None:
-    assert read(markup).title == title
+    assert read(markup).row.title == title
 
 
 @pytest.mark.parametrize(
@@ -218,17 +218,23 @@ def test_the_title_is_the_first_of_the_document_itself(markup: str, title: str) 
     ],
 )
 def test_the_language_is_what_the_page_declares(markup: str, headers: tuple[str, ...], lang: str) -> None:
-    assert read(markup, headers=headers).lang == lang
+    assert read(markup, headers=headers).row.lang == lang
 
 
 def test_a_tiny_page_gives_all_of_its_text() -> None:
     page = read("<title>t</title><script>s</script><style>y</style><p>Hello</p><template>u</template><p>world")
-    assert page.text == "Hello\n\nworld"
+    assert page.row.text == "Hello\n\nworld"
 
 
 def test_an_empty_page_gives_nothing() -> None:
     page = read(b"")
-    assert (page.text, page.title, page.links, page.body_bytes, page.charset) == ("", "", [], 0, "utf-8")
+    assert (page.row.text, page.row.title, page.links, page.row.body_bytes, page.row.charset) == (
+        "",
+        "",
+        [],
+        0,
+        "utf-8",
+    )
 
 
 def test_a_wide_cell_does_not_blow_up_the_text() -> None:
@@ -236,8 +242,8 @@ def test_a_wide_cell_does_not_blow_up_the_text() -> None:
     paragraphs = "<p>A paragraph, long enough, with commas, to be taken for the main text of its page.</p>" * 50
     body = f"<article>{paragraphs}<table><tr><td>{'x' * 2_000}<td>y</tr>{rows}</table></article>"
     page = read(body)
-    assert len(page.text) < len(body)
-    assert "\n199  y" in page.text
+    assert len(page.row.text) < len(body)
+    assert "\n199  y" in page.row.text
 
 
 def test_the_head_is_read_as_servers_write_it() -> None:
@@ -311,7 +317,7 @@ URLS = st.sampled_from([URL, "http://[::1]:8080/", "https://xn--bcher-kva.exampl
 @given(BODIES, TYPES, URLS)
 def test_no_page_makes_it_raise(body: bytes, content_type: str | None, url: str) -> None:
     page = read(body, content_type, url=url)
-    for text in (page.text, page.title, page.signals, page.lang, page.canonical, page.refresh):
+    for text in (page.row.text, page.row.title, page.row.signals, page.row.lang, page.row.canonical, page.refresh):
         text.encode()  # no half of a surrogate pair: what is stored must have a UTF-8 form
     assert all(link == identify(link.url) for link in page.links)
 

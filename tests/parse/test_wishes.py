@@ -87,7 +87,7 @@ def test_signals_are_kept_as_found() -> None:
             "X-Robots-Tag: bot: none",
         ),
     )
-    assert page.signals.split("\n") == [
+    assert page.row.signals.split("\n") == [
         "tdm-reservation=0",
         "content-usage=train-ai=n",
         "content-signal=ai-train=no",
@@ -150,17 +150,17 @@ def test_an_image_that_opts_out_as_an_image_is_heard() -> None:
 
 
 def test_a_page_without_signals_has_none() -> None:
-    assert read("<p>x").signals == ""
-    assert read("x", "text/plain").signals == ""
+    assert read("<p>x").row.signals == ""
+    assert read("x", "text/plain").row.signals == ""
 
 
 def test_signals_are_bounded_in_number_but_all_are_obeyed() -> None:
     page = read("<meta name=robots content=noai>" * 1_000 + "<meta name=robots content=noindex>")
-    assert page.signals == "\n".join(["robots=noai"] * MAX_SIGNALS)
+    assert page.row.signals == "\n".join(["robots=noai"] * MAX_SIGNALS)
     assert page.noindex
 
 
 def test_a_signal_is_one_line_of_bounded_length() -> None:
     page = read(f"<meta name=robots content='a\r\nb=c\0{'x' * 10_000}'>")
-    assert page.signals.startswith("robots=a b=c")
-    assert len(page.signals) == len("robots=") + MAX_SIGNAL_CHARS
+    assert page.row.signals.startswith("robots=a b=c")
+    assert len(page.row.signals) == len("robots=") + MAX_SIGNAL_CHARS

@@ -2,48 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gossamer.inspect.stored import archived, decode_body, read_body
+from gossamer.records import PageRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from gossamer.records import Fetched, PageRow
+    from gossamer.records import Fetched
 
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
+_FETCHED_AT: Final = PageRow._fields.index("fetched_at")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """One page. The fields have the names of the columns of the `pages` table."""
+class Page(PageRow):
+    """One page: its row of the `pages` table, with the time as a `datetime` in UTC, and its source."""
 
-    url: str  # normalised
-    site: str  # registrable domain or IP address
-    depth: int  # links from the nearest seed
-    fetched_at: datetime  # in UTC
-    status: int
-    content_type: str
-    charset: str  # the text was read with
-    lang: str  # as the page declares it; empty if it does not
-    title: str
-    text: str = field(repr=False)  # the main text
-    links: int  # how many distinct links it has
-    canonical: str  # URL that the page names as its own; empty if none
-    signals: str  # consent signals as found: name=value, one per line
-    duplicate_of: str  # URL of a page stored before with the same content; empty if none
-    truncated: bool  # whether the body is incomplete
-    body_bytes: int  # inflated
-    _read_html: Callable[[], str] = field(repr=False, compare=False)
+    fetched_at: datetime  # type: ignore[assignment]  # as tables show it
+    _read_html: Callable[[], str]
 
     @property
     def html(self) -> str:
         """The page's source, decoded. Each access reads and decodes it again."""
         return self._read_html()
+
+    def __repr__(self) -> str:
+        """Return the columns by name, without the text: it may be long."""
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True) if name != "text")
+        return f"Page({shown})"
 
 
 def fetched_page(row: PageRow, answer: Fetched) -> Page:
@@ -57,25 +47,11 @@ def stored_page(row: PageRow, folders: Sequence[Path]) -> Page:
 
 
 def _page(row: PageRow, read_html: Callable[[], str]) -> Page:
-    return Page(
-        url=row.url,
-        site=row.site,
-        depth=row.depth,
-        fetched_at=_EPOCH + timedelta(microseconds=round(row.fetched_at * 1e6)),  # exactly as in the tables
-        status=row.status,
-        content_type=row.content_type,
-        charset=row.charset,
-        lang=row.lang,
-        title=row.title,
-        text=row.text,
-        links=row.links,
-        canonical=row.canonical,
-        signals=row.signals,
-        duplicate_of=row.duplicate_of,
-        truncated=row.truncated,
-        body_bytes=row.body_bytes,
-        _read_html=read_html,
-    )
+    values: list[object] = [*row]
+    values[_FETCHED_AT] = _EPOCH + timedelta(microseconds=round(row.fetched_at * 1e6))  # exactly as in the tables
+    page = Page._make(values)
+    page._read_html = read_html  # noqa: SLF001  # set once: no other place makes pages
+    return page
 
 
 def _read_archived(folders: Sequence[Path], row: PageRow) -> str:

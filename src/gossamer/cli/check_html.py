@@ -56,8 +56,8 @@ def _answer_html(question: dict[str, Any]) -> dict[str, Any]:
     if isinstance(page, ParseFailed):
         return {"error": page.detail}
     return {
-        "charset": page.charset,
-        "title": page.title,
+        "charset": page.row.charset,
+        "title": page.row.title,
         "links": [link.url for link in page.links],
-        "text": page.text,
+        "text": page.row.text,
     }

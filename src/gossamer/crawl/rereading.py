@@ -191,7 +191,7 @@ class Rereading:
         parsed = await process.read(answer, archive=False)
         if isinstance(parsed, ParsedPage):
             page = identify(row.url)
-            self._traps.note_page(page.site, parsed.text or parsed.content_hash)
+            self._traps.note_page(page.site, parsed.row.text or parsed.row.content_hash)
             self._take(page, row.depth, parsed.links)
 
     def _find(self, row: _Stored) -> Record:

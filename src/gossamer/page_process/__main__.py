@@ -30,7 +30,7 @@ from gossamer.page_process.frames import (
     unpack_page,
 )
 from gossamer.page_process.settings import SITEMAP_PAGES
-from gossamer.parse.page import read_page
+from gossamer.parse.page import read_page, without_content
 from gossamer.parse.sitemaps import read_sitemap
 from gossamer.parse.text import FindText, text_finder
 from gossamer.records import Fetched, ParseFailed, Reason, RequestKind
@@ -89,18 +89,18 @@ class FrameReader:
             fetched, kind, archive = unpack_page(payload)
             if kind is RequestKind.SITEMAP:
                 return self._read_sitemap(fetched, archive=archive)
-            content = read_page(
+            parsed = read_page(
                 fetched,
                 agent=self._agent,
                 max_bytes=self._max_bytes,
                 find_text=self._find_text,
                 anchors=self._anchors,
             )
-            if isinstance(content, ParseFailed):
-                return failed_reply(content)
-            if content.noindex:  # that it was fetched may be recorded, but nothing of what it says
-                return page_reply(content._replace(title="", text="", simhash=0, anchors=[]), None)
-            return page_reply(content, encode_exchange(fetched) if archive else None)
+            if isinstance(parsed, ParseFailed):
+                return failed_reply(parsed)
+            if parsed.noindex:
+                return page_reply(without_content(parsed), None)
+            return page_reply(parsed, encode_exchange(fetched) if archive else None)
         except MemoryError:
             raise
         except Exception:  # a bug of ours costs this page: the worker logs the whole of it, and reads on

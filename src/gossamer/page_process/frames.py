@@ -12,11 +12,13 @@
 from __future__ import annotations
 
 import marshal
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from gossamer.records import (
     Anchor,
     Fetched,
+    PageRow,
     ParsedPage,
     ParsedSitemap,
     ParseFailed,
@@ -27,7 +29,6 @@ from gossamer.records import (
 from gossamer.urls import Url
 
 if TYPE_CHECKING:
-    from gossamer.parse.page import Content
     from gossamer.parse.sitemaps import SitemapContent
     from gossamer.store.warc import EncodedExchange
 
@@ -37,8 +38,7 @@ FAILED: Final = 1  # it cannot be read
 BUG: Final = 2  # we cannot read it
 SITEMAP: Final = 3
 
-_LINKS: Final = ParsedPage.__slots__.index("links")
-_ANCHORS: Final = ParsedPage.__slots__.index("anchors")
+_RECORDS: Final = 3  # the last fields of a ParsedPage: its archive records
 _FORMAT: Final = 2  # of marshal: later ones look for repeated values, which costs more than it saves here
 
 Values = tuple[Any, ...]
@@ -100,12 +100,11 @@ def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
     return fetched, RequestKind(kind), archive
 
 
-def page_reply(content: Content, exchange: EncodedExchange | None) -> Values:
-    """Return the reply for a page that was read."""
-    links = [part for link in content.links for part in link]  # named tuples cannot be marshalled
-    anchors = [part for anchor in content.anchors for part in anchor]
-    found = (PAGE, *content[:_LINKS], links, *content[_LINKS + 1 : _ANCHORS], anchors)
-    return (*found, *_records(exchange))
+def page_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> Values:
+    """Return the reply for a page that was read, with its archive records."""
+    # Named tuples cannot be marshalled.
+    nested = tuple(parsed.row), [*chain.from_iterable(parsed.links)], [*chain.from_iterable(parsed.anchors)]
+    return (PAGE, *nested, *parsed[len(nested) : -_RECORDS], *_records(exchange))
 
 
 def sitemap_reply(sitemap: SitemapContent, exchange: EncodedExchange | None) -> Values:
@@ -128,15 +127,14 @@ def failed_reply(failed: ParseFailed) -> Values:
 
 def result_of(reply: Values) -> ParsedPage | ParseFailed:
     """Return what became of a page; raises RuntimeError with the traceback if it was a bug."""
-    kind, *found = reply
-    if kind == PAGE:
-        values = dict(zip(ParsedPage.__slots__, found, strict=True))
-        parts = iter(values["links"])
-        values["links"] = [*map(Url, parts, parts, parts, parts)]
-        parts = iter(values["anchors"])
-        values["anchors"] = [*map(Anchor, parts, parts, parts)]
-        return ParsedPage(**values)
-    return _failure_of(reply)
+    if reply[0] != PAGE:
+        return _failure_of(reply)
+    _, row, links, anchors, *rest = reply
+    parts = iter(links)
+    words = iter(anchors)
+    return ParsedPage(
+        PageRow._make(row), [*map(Url, parts, parts, parts, parts)], [*map(Anchor, words, words, words)], *rest
+    )
 
 
 def sitemap_of(reply: Values) -> ParsedSitemap | ParseFailed:

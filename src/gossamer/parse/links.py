@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import ada_url
@@ -32,13 +32,6 @@ _REFRESH_URL: Final = re.compile(r"""(?:url\s*=\s*)?(?:(['"])(.*?)(?:\1|$)|(.*))
 _MAX_REFRESH_CHARS: Final = 5_000
 
 
-class Hrefs(NamedTuple):
-    """The links of a document as they are spelled there, distinct, in order."""
-
-    follow: list[str]
-    nofollow: int  # how many more there are that only have rel=nofollow links
-
-
 def base_of(document: Document, url: str) -> str:
     """Return the URL against which the links of a document at `url` are resolved."""
     for element in document.select("base[href]")[:1]:
@@ -51,23 +44,21 @@ def base_of(document: Document, url: str) -> str:
     return url
 
 
-def find_hrefs(document: Document, *, has_base: bool) -> Hrefs:
-    """Return the hrefs of links that lead to a page."""
+def find_hrefs(document: Document, *, has_base: bool) -> list[str]:
+    """Return the hrefs of links to follow, as they are spelled in the document: distinct, in order."""
     skipped = _skipped(has_base=has_base)
     follow: dict[str, None] = {}
-    nofollow: set[str] = set()
     for element in _link_elements(document):
         href = (element.attr("href") or "").strip(_BLANKS)
         if href.startswith(skipped):
             continue
         rel = element.attr("rel")
         if rel is not None and "nofollow" in rel.lower().split():
-            nofollow.add(href)
-        else:
-            follow[href] = None
-            if len(follow) == MAX_LINKS:
-                break
-    return Hrefs([*follow], len(nofollow - follow.keys()))
+            continue
+        follow[href] = None
+        if len(follow) == MAX_LINKS:
+            break
+    return [*follow]
 
 
 def find_anchors(document: Document, base: str, charset: str, *, has_base: bool) -> list[Anchor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from turbohtml import Namespace, parse
 from xxhash import xxh3_128_digest
@@ -15,15 +15,14 @@ from gossamer.parse.links import base_of, canonical_of, find_anchors, find_hrefs
 from gossamer.parse.simhash import simhash
 from gossamer.parse.text import FindText, fast_text
 from gossamer.parse.wishes import find_wishes
-from gossamer.records import ParseFailed, Reason
+from gossamer.records import PageRow, ParsedPage, ParseFailed, Reason
 
 if TYPE_CHECKING:
     from turbohtml import Document, Element
 
     from gossamer.inflate import Inflated
     from gossamer.parse.head import ResponseHead
-    from gossamer.records import Anchor, Fetched
-    from gossamer.urls import Url
+    from gossamer.records import Fetched
 
 MAX_TITLE_CHARS: Final = 1_000
 
@@ -32,31 +31,9 @@ _MARKUP: Final = frozenset({"text/html", "application/xhtml+xml", "text/xml", "a
 _TEXT: Final = frozenset({"application/json", "application/javascript", "application/ld+json"})
 
 
-class Content(NamedTuple):
-    """What was found in a page: a `ParsedPage` before it has an archive record. A tuple, to cross processes cheaply."""
-
-    charset: str
-    title: str
-    text: str
-    lang: str
-    links: list[Url]
-    links_nofollow: int
-    canonical: str
-    refresh: str
-    noindex: bool
-    nofollow: bool
-    noai: bool
-    signals: str
-    content_hash: bytes
-    body_bytes: int
-    truncated: bool
-    simhash: int
-    anchors: list[Anchor]
-
-
 def read_page(
     fetched: Fetched, *, agent: str, max_bytes: int, find_text: FindText = fast_text, anchors: bool = False
-) -> Content | ParseFailed:
+) -> ParsedPage | ParseFailed:
     """Read a page for the crawler named `agent`; of an inflated body the first `max_bytes` count.
 
     Its anchors, links with what is written on them, are looked for only if asked for.
@@ -77,7 +54,7 @@ def _is_markup(media_type: str) -> bool:
 
 def _read_document(
     inflated: Inflated, head: ResponseHead, url: str, agent: str, find_text: FindText, *, anchors: bool
-) -> Content:
+) -> ParsedPage:
     source, charset = decode(inflated.body, head.charset)
     # Declarative shadow roots stay templates, so that links in them are found; other templates are not shown.
     document = parse(source, positions=False, allow_declarative_shadow_roots=False)
@@ -89,53 +66,62 @@ def _read_document(
     has_base = base is not url
     hrefs = find_hrefs(document, has_base=has_base)
     text = find_text(document, source)
-    return Content(
-        charset,
-        _title_of(document),
-        text,
-        _language_of(document, metas, head),
-        [] if wishes.nofollow else resolve_links(hrefs.follow, base, charset),
-        hrefs.nofollow,
-        canonical_of(document, base),
-        refresh_of(metas, head.refresh, base, url),
-        wishes.noindex,
-        wishes.nofollow,
-        wishes.noai,
-        wishes.signals,
-        xxh3_128_digest(inflated.body),
-        len(inflated.body),
-        inflated.truncated,
-        simhash(text),
-        find_anchors(document, base, charset, has_base=has_base) if anchors else [],
+    links = [] if wishes.nofollow else resolve_links(hrefs, base, charset)
+    row = PageRow(
+        charset=charset,
+        lang=_language_of(document, metas, head),
+        title=_title_of(document),
+        text=text,
+        links=len(links),
+        content_hash=xxh3_128_digest(inflated.body),
+        canonical=canonical_of(document, base),
+        signals=wishes.signals,
+        truncated=inflated.truncated,
+        body_bytes=len(inflated.body),
+        simhash=simhash(text),
+    )
+    return ParsedPage(
+        row=row,
+        links=links,
+        anchors=find_anchors(document, base, charset, has_base=has_base) if anchors else [],
+        refresh=refresh_of(metas, head.refresh, base, url),
+        noindex=wishes.noindex,
+        nofollow=wishes.nofollow,
+        noai=wishes.noai,
     )
 
 
-def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> Content:
+def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> ParsedPage:
     """Read what is no document: text as it is, and of anything else only the bytes."""
     charset = text = ""
     if head.media_type.startswith("text/") or head.media_type in _TEXT:
         text, charset = decode(inflated.body, head.charset)
         text = text.replace("\0", "\ufffd").strip()
     wishes = find_wishes(head, (), agent)
-    return Content(
-        charset,
-        "",
-        text,
-        _primary(head.language),
-        [],
-        0,
-        "",
-        "",
-        wishes.noindex,
-        wishes.nofollow,
-        wishes.noai,
-        wishes.signals,
-        xxh3_128_digest(inflated.body),
-        len(inflated.body),
-        inflated.truncated,
-        simhash(text),
-        [],
+    row = PageRow(
+        charset=charset,
+        lang=_primary(head.language),
+        text=text,
+        content_hash=xxh3_128_digest(inflated.body),
+        signals=wishes.signals,
+        truncated=inflated.truncated,
+        body_bytes=len(inflated.body),
+        simhash=simhash(text),
     )
+    return ParsedPage(
+        row=row,
+        links=[],
+        anchors=[],
+        refresh="",
+        noindex=wishes.noindex,
+        nofollow=wishes.nofollow,
+        noai=wishes.noai,
+    )
+
+
+def without_content(page: ParsedPage) -> ParsedPage:
+    """Return a noindex page without what it says: only that it was fetched, and its links, may be recorded."""
+    return page._replace(row=page.row._replace(title="", text="", simhash=0), anchors=[])
 
 
 def _title_of(document: Document) -> str:

@@ -33,16 +33,14 @@ from gossamer.records.pages import (
     Anchor,
     Failed,
     Fetched,
-    LinkRow,
-    PageRow,
     ParsedPage,
     ParsedSitemap,
     ParseFailed,
     RequestKind,
-    RequestRow,
     Truncation,
 )
 from gossamer.records.reasons import Reason
+from gossamer.records.rows import LinkRow, PageRow, RequestRow
 
 __all__ = [
     "GONE", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched",

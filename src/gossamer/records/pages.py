@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.records.reasons import Reason
+    from gossamer.records.rows import PageRow
     from gossamer.urls import Url
 
 
@@ -72,30 +73,19 @@ class Anchor(NamedTuple):
     rel: str  # as written, one blank between words
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParsedPage:
-    """What was found in a page, and its archive records, ready to append."""
+class ParsedPage(NamedTuple):
+    """What was found in a page, and its archive records, ready to append. A tuple, to cross processes cheaply."""
 
-    charset: str
-    title: str
-    text: str  # the main text
-    lang: str  # as the page declares it; empty if it does not
+    row: PageRow  # the columns that the page itself fills; the worker and the store fill the others
     links: Sequence[Url]  # to follow, distinct, in order; empty if the page says nofollow
-    links_nofollow: int  # left out because of rel=nofollow
-    canonical: str  # normalised; empty if none
+    anchors: Sequence[Anchor]  # all links, also those not to follow; empty unless asked for
     refresh: str  # target of a meta refresh, normalised; empty if none
     noindex: bool
     nofollow: bool
     noai: bool  # not to be used for artificial intelligence
-    signals: str  # consent signals as found, `name=value` joined by newlines
-    content_hash: bytes  # 16 bytes, of the inflated body
-    body_bytes: int  # inflated
-    truncated: bool  # inflating stopped at the cap
-    simhash: int  # of the text: 64 bits, of which texts that are nearly the same share most
-    anchors: Sequence[Anchor]  # all links, also those not to follow; empty unless asked for
-    archive: bytes  # the request and response records, one gzip member each; empty if not archived
-    response_offset: int  # where in `archive` the response record begins
-    payload_digest: str  # `sha1:…` in base 32, as in the record
+    archive: bytes = b""  # the request and response records, one gzip member each; empty if not archived
+    response_offset: int = 0  # where in `archive` the response record begins
+    payload_digest: str = ""  # `sha1:…` in base 32, as in the record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,60 +109,3 @@ class ParseFailed:
 
     reason: Reason
     detail: str = ""
-
-
-class RequestRow(NamedTuple):
-    """One line of the crawl log: every request, robots.txt and failures included. The `requests` table."""
-
-    url_hash: bytes
-    url: str
-    site: str
-    kind: str
-    started_at: float  # Unix seconds
-    ended_at: float
-    status: int  # 0 if there was no answer
-    reason: str  # empty if there was one
-    bytes: int  # of the body as sent
-    address: str
-    robots: str  # `allowed`, `unchecked` (robots.txt itself)
-    attempt: int  # 1 for the first
-    worker: str
-    wait_s: float = 0.0  # how long its site was to be left alone afterwards, as far as was known then
-
-
-class PageRow(NamedTuple):
-    """One stored page. The `pages` table."""
-
-    url_hash: bytes
-    url: str
-    site: str
-    depth: int
-    fetched_at: float  # Unix seconds
-    status: int
-    content_type: str
-    charset: str
-    lang: str
-    title: str
-    text: str
-    links: int  # followed
-    content_hash: bytes
-    canonical: str
-    signals: str
-    truncated: bool
-    body_bytes: int
-    payload_digest: str
-    warc_file: str  # name in the warc folder; empty if not archived
-    warc_offset: int  # of the response record
-    warc_length: int
-    duplicate_of: str = ""  # URL of a page stored before with the same content
-    simhash: int = 0
-
-
-class LinkRow(NamedTuple):
-    """One link of a stored page. The `links` table."""
-
-    from_hash: bytes
-    fetched_at: float  # Unix seconds; of the page it stands in
-    to_url: str
-    text: str
-    rel: str

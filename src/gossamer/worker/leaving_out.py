@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gossamer.frontier import FrontierError
@@ -26,9 +25,9 @@ def with_robots_signals(turn: Turn, url: QueuedUrl, parsed: ParsedPage) -> Parse
     if not found:
         return parsed
     lines = [f"robots.txt {name}={value}" for name, value in found]
-    return replace(
-        parsed,
-        signals="\n".join([*filter(None, [parsed.signals]), *lines]),
+    signals = "\n".join([*filter(None, [parsed.row.signals]), *lines])
+    return parsed._replace(
+        row=parsed.row._replace(signals=signals),
         noai=parsed.noai or any(reserves_ai(name, value) for name, value in found),
     )
 
@@ -39,10 +38,10 @@ async def left_out_for(
     """Tell why a page is not kept; None if it is. What stands in its place is queued, as near to a seed as it is."""
     if manners.keeping.respect_ai_optout and parsed.noai:
         return Reason.AI_OPTED_OUT
-    if is_foreign(parsed.lang, manners.keeping.languages):
+    if is_foreign(parsed.row.lang, manners.keeping.languages):
         return Reason.OTHER_LANGUAGE
     is_wanted = manners.keeping.canonical and not turn.closes_circle
-    canonical = other_canonical(parsed.canonical, url.url) if is_wanted else None
+    canonical = other_canonical(parsed.row.canonical, url.url) if is_wanted else None
     if canonical is None or not _can_be_had(turn, url, canonical, manners=manners, desk=desk, hooks=hooks):
         return None
     try:

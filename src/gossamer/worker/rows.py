@@ -41,30 +41,7 @@ def request_row(
 
 def page_row(url: QueuedUrl, site: str, answer: Fetched, parsed: ParsedPage) -> PageRow:
     """Return a stored page's row; the store fills in where its record lies."""
-    return PageRow(
-        url_hash=url.url_hash,
-        url=url.url,
-        site=site,
-        depth=url.depth,
-        fetched_at=answer.started_at,
-        status=answer.status,
-        content_type=content_type(answer),
-        charset=parsed.charset,
-        lang=parsed.lang,
-        title=parsed.title,
-        text=parsed.text,
-        links=len(parsed.links),
-        content_hash=parsed.content_hash,
-        canonical=parsed.canonical,
-        signals=parsed.signals,
-        truncated=answer.truncated is not None or parsed.truncated,
-        body_bytes=parsed.body_bytes,
-        payload_digest=parsed.payload_digest,
-        warc_file="",
-        warc_offset=0,
-        warc_length=0,
-        simhash=parsed.simhash,
-    )
+    return _of_request(parsed.row, url, site, answer, parsed.payload_digest)
 
 
 def link_rows(url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> list[LinkRow]:
@@ -74,12 +51,22 @@ def link_rows(url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> list[LinkR
 
 def answer_row(url: QueuedUrl, site: str, answer: Fetched, payload_digest: str) -> PageRow:
     """Return the row of an answer that is archived but is no page: a redirect, an error."""
-    return PageRow(
-        url_hash=url.url_hash, url=url.url, site=site, depth=url.depth, fetched_at=answer.started_at,
-        status=answer.status, content_type=content_type(answer), charset="", lang="", title="", text="", links=0,
-        content_hash=b"", canonical="", signals="", truncated=answer.truncated is not None, body_bytes=0,
-        payload_digest=payload_digest, warc_file="", warc_offset=0, warc_length=0,
-    )  # fmt: skip
+    return _of_request(PageRow(), url, site, answer, payload_digest)
+
+
+def _of_request(row: PageRow, url: QueuedUrl, site: str, answer: Fetched, payload_digest: str) -> PageRow:
+    """Return a row with the columns that the request decides; the others are as the page process found them."""
+    return row._replace(
+        url_hash=url.url_hash,
+        url=url.url,
+        site=site,
+        depth=url.depth,
+        fetched_at=answer.started_at,
+        status=answer.status,
+        content_type=content_type(answer),
+        truncated=answer.truncated is not None or row.truncated,
+        payload_digest=payload_digest,
+    )
 
 
 def content_type(answer: Fetched) -> str:

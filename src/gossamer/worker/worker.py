@@ -212,9 +212,9 @@ class Worker:
             return ""
         if parsed.refresh and parsed.refresh != url.url:
             return parsed.refresh
-        if url.depth == 0 or not is_foreign(parsed.lang, self._manners.keeping.languages):
+        if url.depth == 0 or not is_foreign(parsed.row.lang, self._manners.keeping.languages):
             self._desk.ledger.note_links(self._chooser.choose(turn, url, parsed.links, depth=url.depth + 1))
-        self._chooser.note_page(turn.site.site, parsed.text or parsed.content_hash)
+        self._chooser.note_page(turn.site.site, parsed.row.text or parsed.row.content_hash)
         await self._store_page(turn, url, answer, parsed)
         return ""
 
