@@ -61,7 +61,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ([*CRAWL, "--allow-network", "home"], "'home' is not a network"),
         ([*CRAWL, "--config", "mine.toml"], "mine.toml cannot be read (No such file or directory)"),
         ([*CRAWL, "--exclude-file", "out.txt"], "(No such file or directory): name another with --exclude-file."),
-        ([*CRAWL, "--ca-file", "ca.pem"], "ca.pem holds no certificates that can be read"),
+        ([*CRAWL, "--ca-file", "ca.pem"], "ca.pem holds no readable certificates"),
         ([*CRAWL, "--data-dir", "."], ". holds files but no crawl: name a new or an empty folder with --data-dir."),
         ([*CRAWL, "--data-dir", "notes.md"], "notes.md is a file: name a folder with --data-dir."),
         (["stop"], "No crawl is running in crawl-data."),

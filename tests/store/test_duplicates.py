@@ -130,7 +130,7 @@ def test_a_duplicate_whose_payload_is_gone_is_named(crawl: tuple[Path, PageRow, 
     (problem,) = check(other).problems
     assert problem.flaw is Flaw.MISSING_PAYLOAD
     assert first.url in problem.detail
-    with pytest.raises(ValueError, match="has the content of"):
+    with pytest.raises(ValueError, match="is a duplicate of"):
         find_response(other, row)
 
 

@@ -103,11 +103,11 @@ def test_all_rows_of_one_url_are_found(machines: list[Path]) -> None:
 
 def test_a_record_that_is_not_there_is_told_from_a_segment_that_is_not(machines: list[Path]) -> None:
     row = next(pages(machines))
-    with pytest.raises(FileNotFoundError, match="is not there"):
+    with pytest.raises(FileNotFoundError, match="does not exist"):
         read_record(machines[1], row)
-    with pytest.raises(ValueError, match="no whole record at"):
+    with pytest.raises(ValueError, match="no complete record at"):
         read_record(machines, row._replace(warc_offset=row.warc_offset + 1))
-    with pytest.raises(ValueError, match="no whole record at"):
+    with pytest.raises(ValueError, match="no complete record at"):
         read_record(machines, row._replace(warc_offset=1 << 40))
 
 

@@ -182,7 +182,7 @@ def test_what_could_not_be_finished_is_tried_again(tmp_path: Path, caplog: pytes
         assert store._finisher._process is not None
         assert store._finisher._process.wait() == 1
         store.sync()
-        assert "it will be tried again" in caplog.text
+        assert "trying again later" in caplog.text
         assert numbers(requests(tmp_path)) == [0, 1, 2]
         obstacle.mkdir()
         store._finisher._next_try_s = 0.0

@@ -1,7 +1,7 @@
-"""One request, made safely: which addresses may be contacted, how names become addresses, the transfer.
+"""Fetch: makes one request safely. Which addresses may be contacted, name lookup, the transfer.
 
-What belongs here turns a URL into bytes or into a named failure. Whether a URL *may* be asked for is decided
-in `rules`; what the bytes mean is found out in `parse`.
+This package turns a URL into bytes or into a named failure. `rules` decides whether a URL may be requested, and
+`parse` reads the bytes.
 """
 
 from gossamer.fetch.fetcher import Fetcher, Requester

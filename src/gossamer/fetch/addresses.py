@@ -1,8 +1,8 @@
 """The address guard: which IP addresses a crawl may contact. Pure.
 
-Only addresses of the public internet are allowed, and those of networks that the operator named. The tables
-below follow IANA's special-purpose registries instead of `ipaddress.is_global`, which says something else in
-every Python release and yes to several ways of writing a private IPv4 address inside an IPv6 one.
+Only addresses of the public internet and of networks that the operator named are allowed. The tables
+below follow IANA's special-purpose registries instead of `ipaddress.is_global`, which differs
+between Python releases and accepts several spellings of a private IPv4 address inside an IPv6 address.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class AddressRefusal(Enum):
     PRIVATE = "a private network"
     SHARED = "shared address space of a carrier"
     LINK_LOCAL = "a link-local address"
-    PROTOCOL = "set aside for a protocol, not for servers"
+    PROTOCOL = "reserved for a protocol, not for servers"
     DOCUMENTATION = "an address for documentation"
     BENCHMARKING = "an address for benchmarks"
     MULTICAST = "a multicast address"
@@ -52,10 +52,10 @@ class AddressVerdict:
 def judge_address(
     address: str | IPv4Address | IPv6Address, allowed_networks: tuple[Network, ...] = ()
 ) -> AddressVerdict:
-    """Judge an address by where a packet sent to it could end up: every IPv4 address inside it counts.
+    """Judge an address by where a packet to it could arrive: every IPv4 address inside it counts.
 
     A network in `allowed_networks` permits its addresses in every spelling: 10.0.0.0/8 permits
-    ::ffff:10.1.2.3, and ::/0 does not, because that is an IPv4 address in truth.
+    ::ffff:10.1.2.3. ::/0 does not permit it, because it is an IPv4 address.
     """
     try:
         parsed = ip_address(address)
@@ -86,7 +86,7 @@ def _judge_ipv4(number: int, allowed_networks: tuple[Network, ...]) -> AddressRe
 
 def _judge_ipv6(number: int, allowed_networks: tuple[Network, ...]) -> AddressRefusal | None:
     embedding = next((each for each in _EMBEDDINGS if each.first <= number <= each.last), None)
-    # Of an embedding, the operator must have named a part: 2000::/3 does not mean 10.0.0.1 dressed as 6to4.
+    # The operator must have named a part of the embedding: 2000::/3 does not permit 10.0.0.1 written as 6to4.
     if _is_inside(number, 6, embedding.prefix_bits if embedding else 0, allowed_networks):
         return None
     inside = embedding.ipv4_inside(number) if embedding else ()
@@ -110,7 +110,7 @@ def _is_inside(number: int, version: int, min_prefix_bits: int, networks: tuple[
 
 
 class _Embedding(NamedTuple):
-    """A part of the IPv6 space whose packets end up at the IPv4 addresses written inside the address."""
+    """A part of the IPv6 space whose packets arrive at the IPv4 addresses written inside the address."""
 
     first: int
     last: int
@@ -137,12 +137,12 @@ _EMBEDDINGS = (
     _embedding("2001::/32", lambda number: (number >> 64 & _LOW_32, ~number & _LOW_32)),  # Teredo: server, client
 )
 
-# ISATAP can stand behind any prefix: the interface identifier is 0:5efe or 200:5efe, then an IPv4 address.
+# ISATAP can follow any prefix: the interface identifier is 0:5efe or 200:5efe, then an IPv4 address.
 _ISATAP_MASK, _ISATAP_MARK = 0xFDFF_FFFF, 0x0000_5EFE
 
 # IANA IPv4 Special-Purpose Address Registry and multicast; the first range that holds an address decides.
-# 192.0.0.0/24 is refused whole: what is marked reachable in it (PCP and TURN anycast) is answered by the
-# nearest device, often the operator's own gateway. The AS112 and AMT blocks are ordinary public addresses.
+# 192.0.0.0/24 is refused as a whole: the nearest device, often the operator's own gateway, answers at the addresses
+# in it that are marked reachable (PCP and TURN anycast). The AS112 and AMT blocks are ordinary public addresses.
 _IPV4_RANGES = _ranges(
     {
         "0.0.0.0/8": AddressRefusal.THIS_NETWORK,
@@ -164,7 +164,7 @@ _IPV4_RANGES = _ranges(
     }
 )
 
-# IANA IPv6 Special-Purpose Address Registry, then everything outside 2000::/3, the only part ever given out.
+# IANA IPv6 Special-Purpose Address Registry, then everything outside 2000::/3, the only part that is assigned.
 _IPV6_RANGES = _ranges(
     {
         "::/128": AddressRefusal.THIS_NETWORK,
@@ -173,7 +173,7 @@ _IPV6_RANGES = _ranges(
         "100::/64": AddressRefusal.PROTOCOL,  # discarded by routers
         "2001:2::/48": AddressRefusal.BENCHMARKING,
         "2001:db8::/32": AddressRefusal.DOCUMENTATION,
-        "2001::/23": AddressRefusal.PROTOCOL,  # refused whole, as 192.0.0.0/24 is
+        "2001::/23": AddressRefusal.PROTOCOL,  # refused as a whole, like 192.0.0.0/24
         "3fff::/20": AddressRefusal.DOCUMENTATION,
         "5f00::/16": AddressRefusal.PROTOCOL,  # segment routing
         "fc00::/7": AddressRefusal.PRIVATE,

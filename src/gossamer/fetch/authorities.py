@@ -1,7 +1,7 @@
-"""Whom to trust when a server shows a certificate: the system's authorities, and those the operator adds.
+"""Which certificate authorities to trust: the system's, and those that the operator adds.
 
-libcurl reads one file, once, and keeps what it read for all connections as long as the file's name stays the same
-(0.7 instead of 7 ms per handshake). So there is one file: the system's own, or a copy with the operator's appended.
+libcurl reads one file once and uses it for all connections as long as the file's name stays the same (0.7 instead of
+7 ms per handshake). So there is one file: the system's own, or a copy with the operator's authorities appended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gossamer.errors import GossamerError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Where systems keep their authorities, if OpenSSL's own settings do not lead there.
+# Where systems keep their authorities, if OpenSSL's settings do not name the file.
 _SYSTEM_FILES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -28,7 +28,7 @@ _SYSTEM_FILES = (
 
 @contextmanager
 def authorities_file(extra: Path | None) -> Iterator[Path]:
-    """Provide the one file of authorities to trust for as long as the context lasts."""
+    """Provide the file of authorities to trust; it exists as long as the context."""
     system = _system_file()
     if extra is None:
         if system is None:
@@ -56,5 +56,5 @@ def _read_authorities(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as error:  # ssl's errors are OSErrors too
         raise GossamerError(
-            f"{file} holds no certificates that can be read ({error}); name a PEM file with --ca-file."
+            f"{file} holds no readable certificates ({error}); name a PEM file with --ca-file."
         ) from None

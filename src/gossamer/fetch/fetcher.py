@@ -1,6 +1,6 @@
-"""Make requests, many at once: find an address that may be contacted, wait for a turn, transfer.
+"""Makes requests, many at once: find an address that may be contacted, wait for a place, transfer.
 
-Whatever the web does comes back as a value; only bugs and cancellation are raised.
+Whatever the web does is returned as a value. Only bugs and cancellation are raised.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ class Requester(Protocol):
 
 
 class Fetcher(Requester):
-    """Fetches URLs. An async context: what is under way when it ends is cancelled.
+    """Fetches URLs. An async context: requests under way when it ends are cancelled.
 
-    It makes at most `in_flight` requests at once: the caller knows how many open files there are for them.
+    It makes at most `in_flight` requests at once. The caller computes that from the limit of open files.
     """
 
     def __init__(
         self, settings: FetchSettings, *, in_flight: int, user_agent: str, email: str = "", archives: bool = True
     ) -> None:
-        """`archives` says whether answers are archived: then they come only in encodings that can be replayed."""
+        """With `archives`, answers are archived: then only encodings that can be replayed are requested."""
         self._settings = settings
         networks = tuple(map(parse_network, settings.allow_network))
-        # Remembered by address alone: hashing networks costs more than all else about them.
+        # Cached by address alone: hashing the networks costs more than the check itself.
         self._judge = lru_cache(maxsize=1 << 10)(lambda address: judge_address(address, networks))
         self._is_own = lru_cache(maxsize=1 << 10)(lambda address: is_in_any(address, networks))
         self._headers = request_headers(settings, user_agent=user_agent, email=email, archives=archives)
@@ -99,9 +99,9 @@ class Fetcher(Requester):
     ) -> Fetched | Failed:
         """Make one request for a normalised URL.
 
-        With `for_links`, an HTML page is taken even if its type is not accepted.
-        `before_send` is asked before a connection is opened, and when it stands, before anything is sent over it; if it
-        says no, nothing is. It must neither wait nor raise. What fails without an address has met nobody.
+        With `for_links`, an HTML page is read even if its type is not accepted.
+        `before_send` is called before a connection is opened, and again before anything is sent over it; if it returns
+        False, nothing is sent. It must neither block nor raise. A `Failed` without an address contacted no server.
         """
         started_at, begun = time.time(), time.perf_counter()
         host = host_of(url)
@@ -115,7 +115,7 @@ class Fetcher(Requester):
                 duration_s=time.perf_counter() - begun,
             )
         request = TransferRequest(url, host, found, kind, for_links, before_send)
-        if self._is_own(found):  # the operator knows what their own machines bear
+        if self._is_own(found):  # the operator knows how much their own machines can take
             return await self._transfer(request)
         await self._slots.enter(found)
         try:
@@ -139,14 +139,14 @@ class Fetcher(Requester):
             self._idle.append(transfer)
 
     async def _pick_address(self, name: str) -> str | Unresolved:
-        """Return an address of this name that may be contacted."""
+        """Return an address of this name that may be contacted; the next call starts with another address."""
         addresses = _literal(name)
         if not addresses:
             answer = await self._resolver.resolve(name)
             if not isinstance(answer, Resolved):
                 return answer
             addresses = answer.addresses
-        # Begin elsewhere each time, so that a retry meets another address.
+        # A different start each time, so that a retry uses another address.
         self._picks += 1
         start = self._picks % len(addresses)
         for address in addresses[start:] + addresses[:start]:
@@ -158,7 +158,7 @@ class Fetcher(Requester):
 
 
 def request_headers(settings: FetchSettings, *, user_agent: str, email: str, archives: bool) -> tuple[str, ...]:
-    """Return what we send about ourselves and what we want, in this order, behind Host."""
+    """Return the headers that follow Host, in this order: who we are, and what we accept."""
     accept = dict.fromkeys((*settings.accept_types, "*/*;q=0.1"))
     if "*/*" in accept:
         accept = {"*/*": None}
@@ -172,12 +172,12 @@ def request_headers(settings: FetchSettings, *, user_agent: str, email: str, arc
     )
     for header in headers:
         if not (header.isascii() and header.isprintable()):
-            raise GossamerError(f"{header!r} cannot be sent as a header; write it in printable ASCII.")
+            raise GossamerError(f"{header!r} cannot be sent as a header: use printable ASCII.")
     return headers
 
 
 def _literal(name: str) -> tuple[str, ...]:
-    """Return the address that a host name is, if it is one."""
+    """Return the address if a host name is one, in a tuple; otherwise an empty tuple."""
     if not (name[-1].isdigit() or ":" in name):
         return ()
     try:
@@ -187,6 +187,6 @@ def _literal(name: str) -> tuple[str, ...]:
 
 
 def is_in_any(address: str, networks: tuple[Network, ...]) -> bool:
-    """Tell whether an address lies in one of these networks."""
+    """Return whether an address lies in one of these networks."""
     parsed = ip_address(address)
     return any(parsed in network for network in networks)

@@ -1,4 +1,4 @@
-"""Names whose addresses this machine knows itself: those in its hosts file, and `localhost`."""
+"""Names whose addresses this machine knows without DNS: those in its hosts file, and `localhost`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOPBACK: Final = ("127.0.0.1",)
 
 
 class HostsFile:
-    """The hosts file, read again when it has changed. A file that cannot be read names nothing, as for the system."""
+    """The hosts file, read again when it has changed. An unreadable file counts as empty, as it does for the system."""
 
     def __init__(self, path: Path = HOSTS_FILE) -> None:
         self._path = path
@@ -22,7 +22,7 @@ class HostsFile:
         self._addresses: dict[str, tuple[str, ...]] = {}
 
     def find(self, name: str) -> tuple[str, ...]:
-        """Return the addresses of a name, all of one family; none if only DNS can tell.
+        """Return the addresses of a name, all of one family; none if the file does not name it.
 
         `localhost` and the names below it never leave this machine (RFC 6761, 6.3).
         """
@@ -41,7 +41,7 @@ class HostsFile:
 
 
 def parse_hosts(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the addresses of each name in a hosts file: IPv4 if it has any, else IPv6. Wrong lines are skipped."""
+    """Return the addresses of each name in a hosts file: IPv4 if it has any, else IPv6. Malformed lines are skipped."""
     found: dict[tuple[str, int], dict[str, None]] = {}
     for line in text.splitlines():
         address, *names = line.partition("#")[0].split() or [""]

@@ -1,7 +1,7 @@
-"""libcurl on the event loop: many transfers at once, none of which keeps the loop for long.
+"""libcurl on the event loop: many transfers at once, none of which blocks the loop for long.
 
-Written on pycurl's `CurlMulti` because its `AsyncCurlMulti` lets every transfer that is ready act in one turn of the
-loop: three hundred TLS handshakes that become ready together then stop everything else for half a second.
+Built on pycurl's `CurlMulti`, because `AsyncCurlMulti` runs every ready transfer in one iteration of the loop: three
+hundred TLS handshakes that become ready together then block everything else for half a second.
 """
 
 from __future__ import annotations
@@ -12,28 +12,28 @@ from typing import NamedTuple, Self
 
 import pycurl
 
-# How long transfers may act in one turn of the loop. Whoever did not get to act is still ready in the next; telling
-# us so again costs 10 % more CPU with a fifth of this, and nothing measurable with this.
+# How long transfers may run in one iteration of the loop. The others are still ready in the next iteration. Being told
+# so again costs 10 % more CPU with a fifth of this time, and nothing measurable with this time.
 _SLICE_S = 0.05
 
 _READ, _WRITE = pycurl.POLL_IN, pycurl.POLL_OUT
 
 
 class Result(NamedTuple):
-    """How libcurl says a transfer ended."""
+    """How a transfer ended, according to libcurl."""
 
     code: int = 0
     message: str = ""
 
 
 class Multi:
-    """Performs transfers on the running event loop. An async context: what is under way when it ends is cancelled."""
+    """Performs transfers on the event loop. An async context: transfers under way when it ends are cancelled."""
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         self._multi = pycurl.CurlMulti()
         self._under_way: dict[pycurl.Curl, asyncio.Future[Result]] = {}
-        self._watched: dict[int, int] = {}  # descriptor: what for
+        self._watched: dict[int, int] = {}  # descriptor: to be read, written or both
         self._timer: asyncio.Handle | None = None
         self._turn: asyncio.Handle | None = None
         self._turn_ends = 0.0
@@ -46,7 +46,7 @@ class Multi:
             self._multi.remove_handle(curl)
             future.cancel()
         self._under_way.clear()
-        for descriptor in list(self._watched):  # of connections that were still saying goodbye
+        for descriptor in list(self._watched):  # of connections that were still closing
             self._watch(pycurl.POLL_REMOVE, descriptor)
         for handle in (self._timer, self._turn):
             if handle is not None:
@@ -54,7 +54,7 @@ class Multi:
         self._multi.close()
 
     async def perform(self, curl: pycurl.Curl) -> Result:
-        """Make the transfer that the handle is set up for. Cancelling it closes its connection at once."""
+        """Make the transfer that the handle is configured for. Cancelling this closes the connection at once."""
         future: asyncio.Future[Result] = self._loop.create_future()
         self._under_way[curl] = future
         self._multi.add_handle(curl)
@@ -66,7 +66,7 @@ class Multi:
             raise
 
     def _watch(self, what: int, descriptor: int, *_: object) -> None:
-        """Do as libcurl says: wait until a descriptor can be read from, written to, both, or no more."""
+        """Wait for what libcurl asks for: a descriptor that can be read, written, both, or is no longer watched."""
         wanted = what & (_READ | _WRITE) if what != pycurl.POLL_REMOVE else 0
         changed = wanted ^ self._watched.pop(descriptor, 0)
         if wanted:
@@ -97,7 +97,7 @@ class Multi:
         self._act(pycurl.SOCKET_TIMEOUT, 0)
 
     def _act(self, descriptor: int, events: int) -> None:
-        """Let the transfer behind a descriptor go on, if there is time left in this turn."""
+        """Let the transfer of a descriptor continue, if there is time left in this iteration."""
         now = perf_counter()
         if self._turn is None:
             self._turn = self._loop.call_soon(self._end_turn)
@@ -107,7 +107,7 @@ class Multi:
         self._multi.socket_action(descriptor, events)
 
     def _end_turn(self) -> None:
-        """Hand out what was finished in this turn."""
+        """Return the results of the transfers that finished in this iteration."""
         self._turn = None
         _, finished, failed = self._multi.info_read()
         for curl in finished:

@@ -1,8 +1,8 @@
-"""From names to addresses: asked of a name server without blocking, remembered for as long as it says.
+"""Looks up the addresses of names: asks a name server without blocking, and caches answers for their time to live.
 
-IPv4 is preferred: AAAA is asked for only if there is no A record, which halves the questions. `localhost` and the
-system's hosts file come before DNS, unless the operator names a name server; search domains are never used. Which of
-the addresses may be contacted is not decided here.
+IPv4 is preferred: AAAA is requested only if there is no A record, which halves the requests. `localhost` and the
+system's hosts file come before DNS, unless the operator names a name server. Search domains are never used. Another
+module (`addresses`) decides which addresses may be contacted.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ MIN_TTL_S, MAX_TTL_S = 10, 3_600
 NO_SUCH_NAME_TTL_S = 60
 FAILURE_TTL_S = 5
 MAX_NAMES = 50_000
-_MAX_ADDRESSES = 16  # of one name; an answer may hold thousands
+_MAX_ADDRESSES = 16  # used of one name; an answer may hold thousands
 
-_LOOKUPS_AT_ONCE = 50  # more at once lose answers on the way
+_LOOKUPS_AT_ONCE = 50  # with more, answers get lost
 _TRIES = 2
-_PATIENCE = 10  # time-outs; c-ares gives up sooner, unless its answer was lost on the way (no memory, say)
+_MAX_TIMEOUTS = 10  # in time-outs; c-ares gives up sooner, unless its answer was lost (out of memory, for example)
 
-# c-ares remembers every answer too, up to an hour and without bound; 1.25 KB each. A new one starts empty.
+# c-ares caches every answer too, for up to an hour and without a bound: 1.25 KB each. A new channel starts empty.
 _LOOKUPS_PER_CHANNEL = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolved:
-    """The addresses of a name: never none, all of one family."""
+    """The addresses of a name: at least one, all of one family."""
 
     addresses: tuple[str, ...]
 
@@ -60,14 +60,14 @@ Answer = Resolved | Unresolved
 
 
 class AnswerCache:
-    """Answers until they expire; of more than `max_names`, the ones used last. Time is passed in."""
+    """A cache of answers until they expire; it keeps the `max_names` that were used last. Time is passed in."""
 
     def __init__(self, max_names: int) -> None:
         self._max_names = max_names
         self._entries: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
 
     def get(self, name: str, now_s: float) -> Answer | None:
-        """Return what is known of a name, if it still holds."""
+        """Return the answer for a name, if there is one that has not expired."""
         entry = self._entries.get(name)
         if entry is None:
             return None
@@ -87,7 +87,7 @@ class AnswerCache:
 
 
 class Resolver:
-    """Looks names up; whoever asks for the same name at the same time shares one lookup."""
+    """Looks up names. Callers that ask for the same name at the same time share one lookup."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Resolver:
         await self._channel.close()
 
     async def resolve(self, name: str) -> Answer:
-        """Return the addresses of a name. Cancelling this leaves the lookup to others who wait for it."""
+        """Return the addresses of a name. Cancelling this does not cancel the lookup: others may wait for it."""
         answer = self._cache.get(name, self._clock())
         if answer is not None:
             return answer
@@ -136,7 +136,7 @@ class Resolver:
                 self._open_channel()
             self._channel_lookups += 1
             try:
-                async with asyncio.timeout(self._timeout_s * _PATIENCE):
+                async with asyncio.timeout(self._timeout_s * _MAX_TIMEOUTS):
                     answer, ttl_s = await _ask(self._channel, name)
             except TimeoutError:
                 answer, ttl_s = _LOST, FAILURE_TTL_S
@@ -144,13 +144,13 @@ class Resolver:
         return answer
 
     def _open_channel(self) -> None:
-        """Begin a new channel; the former closes itself when its last lookup is done and nobody refers to it."""
+        """Open a new channel; the old one closes itself when its last lookup is done and nothing refers to it."""
         self._channel = aiodns.DNSResolver(self._nameservers, timeout=self._timeout_s, tries=_TRIES)
         self._channel_lookups = 0
 
 
 async def _ask(channel: aiodns.DNSResolver, name: str) -> tuple[Answer, float]:
-    """Ask for A, then for AAAA; return the answer and how long it holds."""
+    """Ask for A, then for AAAA; return the answer and its time to live in seconds."""
     for record in ("A", "AAAA"):
         try:
             result = await channel.query_dns(name, record)

@@ -1,4 +1,4 @@
-"""Who may start a request now: a ceiling for all, by count and bytes, and one per address. First come, first served."""
+"""Limits on requests at once: one for all, by count and bytes held, and one per address. First come, first served."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ if TYPE_CHECKING:
 
 
 class RequestGate:
-    """Lets at most `limit` requests in at once, and nobody while those inside hold `max_held_bytes` or more.
+    """Admits at most `limit` requests at once, and none while the admitted ones hold `max_held_bytes` or more.
 
-    What is inside may still grow: pages as they like, so that at most `max_held_bytes` + `limit` times the largest page
-    can ever be held; what is larger, only as long as it does not find the gate crowded.
-    Invariant: whoever waits, waits because the gate is shut. Only a leaver opens it, and lets in who waits.
+    Bodies of admitted requests may still grow. Pages grow up to their limit, so that at most `max_held_bytes` + `limit`
+    times the largest page is held. Larger bodies grow only while the gate is not crowded.
+    Invariant: a request waits only while the gate is shut. Only a request that leaves opens the gate; it admits the
+    next ones.
     """
 
     def __init__(self, *, limit: int, max_held_bytes: int) -> None:
@@ -26,18 +27,18 @@ class RequestGate:
         self._line: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> None:
-        """Wait for a place; whoever got one must `leave`."""
+        """Wait for a place; the caller must `leave` afterwards."""
         if self._is_open():
             self._inside += 1
         else:
             await _stand_in(self._line, undo=self._give_back)
 
     def hold(self, size_bytes: int) -> None:
-        """Count bytes that arrived for someone inside."""
+        """Count bytes that arrived for an admitted request."""
         self._held_bytes += size_bytes
 
     def is_crowded(self, own_bytes: int) -> bool:
-        """Tell whether the others inside hold so much that nobody would be let in; one that is alone never finds so."""
+        """Return whether the other requests hold so many bytes that the gate admits none; never for a lone request."""
         return self._held_bytes - own_bytes >= self._max_held_bytes
 
     def leave(self, held_bytes: int) -> None:
@@ -55,7 +56,7 @@ class RequestGate:
 
 
 class AddressSlots:
-    """Lets at most `limit` requests in at once for each address."""
+    """Admits at most `limit` requests at once for each address."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -63,7 +64,7 @@ class AddressSlots:
         self._lines: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def enter(self, address: str) -> None:
-        """Wait for a slot of this address; whoever got one must `leave`."""
+        """Wait for a slot of this address; the caller must `leave` afterwards."""
         inside = self._inside.get(address, 0)
         if inside < self._limit:
             self._inside[address] = inside + 1
@@ -72,7 +73,7 @@ class AddressSlots:
             await _stand_in(line, undo=lambda: self.leave(address))
 
     def leave(self, address: str) -> None:
-        """Give up a slot: to the first in line, if there is one."""
+        """Give up a slot: the first request in line gets it."""
         line = self._lines.get(address)
         if line is not None:
             admitted = _admit_first(line)
@@ -86,7 +87,7 @@ class AddressSlots:
 
 
 async def _stand_in(line: deque[asyncio.Future[None]], *, undo: Callable[[], None]) -> None:
-    """Wait to be admitted; `undo` gives the place on if we are cancelled in the instant after we got it."""
+    """Wait to be admitted; if cancelled just after that, `undo` passes the place on."""
     place = asyncio.get_running_loop().create_future()
     line.append(place)
     try:
@@ -98,7 +99,7 @@ async def _stand_in(line: deque[asyncio.Future[None]], *, undo: Callable[[], Non
 
 
 def _admit_first(line: deque[asyncio.Future[None]]) -> bool:
-    """Admit the first who is still waiting; say whether there was one."""
+    """Admit the first request that still waits; return whether there was one."""
     while line:
         place = line.popleft()
         if not place.done():

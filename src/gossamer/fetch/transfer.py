@@ -1,6 +1,6 @@
-"""One request over one connection: a libcurl handle, used again and again, and the callbacks it calls.
+"""One request over one connection: a libcurl handle, reused for many requests, and its callbacks.
 
-Chunking is undone and a folded header line comes unfolded; nothing else is changed between the wire and the value.
+libcurl removes chunking and unfolds folded header lines. Nothing else differs between the wire and the value.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from gossamer.fetch.multi import Multi
     from gossamer.fetch.settings import FetchSettings
 
-SITEMAP_BYTES = 50 * 1024 * 1024  # as large as the protocol allows a sitemap to be
-ROBOTS_BYTES = 500 * 1024  # as much of a robots.txt as RFC 9309 asks a crawler to read
-ERROR_BODY_BYTES = 64 * 1024  # of a redirect or an error: its head says what matters
-MAX_HEAD_BYTES = 64 * 1024  # of an answer; libcurl itself fails at 300 KiB, with an error of its own
-MIN_SPEED_BYTES = 100  # a second; a server that is slower for the whole window is too slow
+SITEMAP_BYTES = 50 * 1024 * 1024  # the largest sitemap that the protocol allows
+ROBOTS_BYTES = 500 * 1024  # what RFC 9309 asks a crawler to read at least
+ERROR_BODY_BYTES = 64 * 1024  # of a redirect or an error: its head holds what matters
+MAX_HEAD_BYTES = 64 * 1024  # of an answer; libcurl itself fails at 300 KiB, with its own error
+MIN_SPEED_BYTES = 100  # a second; a server that is slower for the entire window is too slow
 MIN_SPEED_WINDOW_S = 20
 
 _REFUSE: Final[int] = pycurl.SOCKET_BAD
@@ -42,29 +42,29 @@ _BLANK_LINES: Final = (b"\r\n", b"\n")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferContext:
-    """What all requests of a crawl have in common."""
+    """What all transfers of a crawl share."""
 
     settings: FetchSettings
-    headers: tuple[str, ...]  # all that we send but Host, which comes first
+    headers: tuple[str, ...]  # all request headers except Host, which comes first
     judge: Callable[[str], AddressVerdict]
     authorities: Path | None  # None: certificates are not verified
-    hold: Callable[[int], None]  # told of every byte of a body that arrives
-    is_crowded: Callable[[int], bool]  # tells whether others leave no room to a body of so many bytes
+    hold: Callable[[int], None]  # called with the size of every piece of a body that arrives
+    is_crowded: Callable[[int], bool]  # whether other bodies leave no room for one of this size
 
 
 class TransferRequest(NamedTuple):
-    """What to ask for, and of whom."""
+    """What to request, and from which address."""
 
     url: str
     host: str  # of the URL, with scheme and port
-    address: str  # of that host; no other will be contacted
+    address: str  # of that host; no other is contacted
     kind: RequestKind
-    for_links: bool  # HTML is worth reading even if it is not accepted
+    for_links: bool  # read HTML even if its type is not accepted
     before_send: Callable[[], bool] | None
 
 
 class Transfer:
-    """A libcurl handle, and what is known of the request that it is making."""
+    """A libcurl handle, and the state of the request that it makes."""
 
     def __init__(self, context: TransferContext) -> None:
         self._context = context
@@ -89,11 +89,11 @@ class Transfer:
         self._max_body_bytes = 0
         self._links_only = False
         self._stop: Stop | None = None
-        self._detail = ""  # what libcurl cannot know of the failure
+        self._detail = ""  # what libcurl cannot know about the failure
         self.body_bytes = 0
 
     def close(self) -> None:
-        """Free the handle, which must not be under way."""
+        """Free the handle. It must not be under way."""
         self._curl.close()
 
     async def perform(self, multi: Multi, request: TransferRequest) -> Fetched | Failed:
@@ -102,7 +102,7 @@ class Transfer:
         url, address = request.url, request.address
         target = url[len(request.host) :]
         self._curl.setopt(pycurl.URL, url)
-        self._curl.setopt(pycurl.REQUEST_TARGET, target)  # of the URL, libcurl would tidy dots and escapes
+        self._curl.setopt(pycurl.REQUEST_TARGET, target)  # libcurl would normalise dots and escapes of the URL
         if address != self._pinned:
             pin = f"[{address}]" if ":" in address else address
             self._curl.setopt(pycurl.CONNECT_TO, [f"::{pin}:"])
@@ -138,7 +138,7 @@ class Transfer:
         )
 
     def _ending(self, code: int, duration_s: float) -> Ending:
-        if not code and self._status:  # the common case, which needs no questions
+        if not code and self._status:  # the common case
             return Ending(status=self._status)
         curl = self._curl
         https = self._request.url.startswith("https:")
@@ -156,7 +156,7 @@ class Transfer:
         )
 
     def _open_socket(self, _purpose: int, target: tuple[int, int, int, tuple[str, int]]) -> _Descriptor | int:
-        """Open the socket for what libcurl is about to connect to, after judging it once more."""
+        """Open the socket for the address that libcurl is about to connect to, after judging the address once more."""
         family, kind, protocol, where = target
         verdict = self._context.judge(where[0])
         if verdict.reason is not None:
@@ -164,11 +164,12 @@ class Transfer:
             return _REFUSE
         try:
             return _Descriptor(socket.SocketType(family, kind, protocol).detach())
-        except OSError as error:  # no descriptor left, or no such family here
+        except OSError as error:  # no descriptor left, or no such address family
             self._detail = str(error)
             return _REFUSE
 
     def _send_or_halt(self, *_: object) -> int:
+        """Ask the caller a last time whether to send; if not, end the transfer."""
         before_send = self._request.before_send
         if before_send is None or before_send():
             return _SEND
@@ -176,8 +177,8 @@ class Transfer:
         return _DO_NOT_SEND
 
     def _take_header(self, line: bytes) -> int | None:
-        """Keep a line of the head; anything but None ends the transfer."""
-        if self._status:  # a trailer, behind the body
+        """Keep a line of the head. Any result but None ends the transfer."""
+        if self._status:  # a trailer, after the body
             return None
         self._head_bytes += len(line)
         if self._head_bytes > MAX_HEAD_BYTES:
@@ -186,8 +187,8 @@ class Transfer:
         return self._end_head() if line in _BLANK_LINES else None
 
     def _end_head(self) -> int | None:
-        status = int(self._lines[0].split(None, 2)[1][:3])  # libcurl has seen to it that it is a number
-        if status < 200 and status != 101:  # the answer is still to come
+        status = int(self._lines[0].split(None, 2)[1][:3])  # libcurl has checked that it is a number
+        if status < 200 and status != 101:  # an interim response
             self._lines.clear()
             return None
         self._status = status
@@ -207,7 +208,7 @@ class Transfer:
         return None
 
     def _take_body(self, chunk: bytes) -> int | None:
-        """Keep a piece of the body; anything but None ends the transfer."""
+        """Keep a piece of the body. Any result but None ends the transfer."""
         room_bytes = self._max_body_bytes - self.body_bytes
         piece = chunk[:room_bytes]
         self._chunks.append(piece)
@@ -221,14 +222,14 @@ class Transfer:
         return None
 
     def _halt(self, stop: Stop, detail: str = "") -> int:
-        """Remember why we end the transfer; the 0 tells libcurl to."""
+        """Record why we end the transfer; the 0 tells libcurl to end it."""
         self._stop = stop
         self._detail = detail or stop.value
         return 0
 
 
 class _Descriptor:
-    """A socket's descriptor on its way to libcurl, which duplicates it; ours closes with this object."""
+    """A socket's descriptor for libcurl, which duplicates it; ours closes with this object."""
 
     __slots__ = ("_descriptor",)
 
@@ -236,7 +237,7 @@ class _Descriptor:
         self._descriptor = descriptor
 
     def fileno(self) -> int:
-        """Return the descriptor, as libcurl's binding asks for it."""
+        """Return the descriptor: pycurl calls this."""
         return self._descriptor
 
     def __del__(self) -> None:
@@ -244,7 +245,7 @@ class _Descriptor:
 
 
 def content_type(lines: list[bytes]) -> str:
-    """Return the content type that a head announces, in lower case and without parameters; the last one counts."""
+    """Return the content type of a head, in lower case and without parameters; the last header counts."""
     for line in reversed(lines):
         if line[:13].lower() == b"content-type:":
             return line[13:].partition(b";")[0].strip().lower().decode("latin-1")
@@ -252,7 +253,7 @@ def content_type(lines: list[bytes]) -> str:
 
 
 def is_accepted(content_type: str, accepted: frozenset[str]) -> bool:
-    """Tell whether pages of this type are wanted. A page that does not say what it is may be anything: it is."""
+    """Return whether pages of this type are accepted. A page without a type is accepted."""
     return (
         not content_type
         or content_type in accepted
@@ -268,8 +269,8 @@ def _configure(curl: pycurl.Curl, context: TransferContext) -> None:
         pycurl.NOSIGNAL: 1,
         pycurl.HTTPHEADER: list(context.headers),
         pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
-        pycurl.HTTP_CONTENT_DECODING: 0,  # archives keep what was sent; we inflate later
-        # Nothing but this host over this connection, whatever the environment or an answer says.
+        pycurl.HTTP_CONTENT_DECODING: 0,  # archives keep the body as sent; the page process inflates it
+        # Only this host over this connection, whatever the environment or an answer says.
         pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
         pycurl.FOLLOWLOCATION: 0,
         pycurl.PROXY: "",
@@ -278,12 +279,12 @@ def _configure(curl: pycurl.Curl, context: TransferContext) -> None:
         pycurl.FRESH_CONNECT: 1,
         pycurl.FORBID_REUSE: 1,
         pycurl.SSL_SESSIONID_CACHE: 0,
-        pycurl.DNS_CACHE_TIMEOUT: 0,  # addresses are pinned; libcurl would remember each of them
+        pycurl.DNS_CACHE_TIMEOUT: 0,  # addresses are pinned; libcurl would cache each of them
         pycurl.CONNECTTIMEOUT_MS: int(settings.connect_timeout_s * 1_000),
         pycurl.TIMEOUT_MS: int(settings.total_timeout_s * 1_000),
         pycurl.LOW_SPEED_LIMIT: MIN_SPEED_BYTES,
         pycurl.LOW_SPEED_TIME: MIN_SPEED_WINDOW_S,
-        # The first is the one a key is sent for, the cheapest; the others are for servers that lack it.
+        # The first curve is the cheapest, and the one that a key is sent for; the others are for servers without it.
         pycurl.SSL_EC_CURVES: "X25519:P-256:P-384",
     }
     if context.authorities is None:

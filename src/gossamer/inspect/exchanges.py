@@ -28,9 +28,9 @@ class Exchanges:
         try:
             return self._segment(segment).exchange(offset, length)
         except FileNotFoundError:
-            raise damaged(f"{segment} is not there", folder) from None
+            raise damaged(f"{segment} does not exist", folder) from None
         except EOFError:
-            raise damaged(f"{segment} has no whole record at {offset}", folder) from None
+            raise damaged(f"{segment} has no complete record at {offset}", folder) from None
 
     def _segment(self, path: Path) -> _Segment:
         segment = self._segments.pop(path, None) or _Segment(path)

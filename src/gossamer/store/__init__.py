@@ -1,9 +1,9 @@
-"""Store: what a crawl leaves on disk, how it survives a crash, and how it is read again.
+"""Store: the files of a crawl, how they survive a crash, and how they are read.
 
-`Store` is what a worker uses: archive records go to WARC segments (`warc`, `segments`, `cdxj`), rows to
-journals (`journals`, `schemas`) that become Parquet parts (`parts`, `finishing`). `repair` puts a dead worker's
-files in order; `reading` and `checking` are for whoever comes after; `disk` says when there is no more room.
-The page process needs `warc` alone and must start quickly: so `Store` is imported only when it is asked for.
+A worker uses `Store`: it writes archive records to WARC segments (`warc`, `segments`, `cdxj`) and rows to journals
+(`journals`, `schemas`), which become Parquet parts (`parts`, `finishing`). `repair` repairs the files of a dead
+worker. `reading` and `checking` read the files later. `disk` says when the disk is nearly full. The page process needs
+only `warc` and must start quickly, so `Store` is imported on first use.
 """
 
 from __future__ import annotations

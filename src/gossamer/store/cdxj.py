@@ -1,8 +1,8 @@
-"""CDXJ: the index beside a segment, by which other tools find a page's record. Pure.
+"""CDXJ: the index of a segment, with which other tools find a page's record. Pure.
 
 One line per answer, sorted as bytes: `<surt> <timestamp> {"url": …, "mime": …, "status": …, "digest": …,
-"length": …, "offset": …, "filename": …}`. The key is the URL with its host turned round, so that a site's pages
-stand together.
+"length": …, "offset": …, "filename": …}`. The key is the URL with its host reversed, so that the pages of a
+site are adjacent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 from datetime import UTC, datetime
 
-REVISIT_TYPE = "warc/revisit"  # what stands for the media type of a record whose payload lies in another one
+REVISIT_TYPE = "warc/revisit"  # replaces the media type of a record whose payload is in another record
 
 _WWW = re.compile(r"www\d*\.")
 _SLASHES = re.compile("/{2,}")
@@ -21,7 +21,7 @@ def surt(url: str) -> str:
     """Return the key of a normalised URL: `org,example)/path?a=1&b=2`.
 
     As in other archives' indexes: without scheme and `www.`, in lower case, query sorted, no slash at the end.
-    (They also drop session ids from queries; we do not guess what is one.)
+    (Those also drop session ids from queries; we do not guess which parameters are session ids.)
     """
     _, _, rest = url.lower().partition("://")
     authority, _, rest = rest.partition("/")
@@ -57,7 +57,7 @@ def index_line(
 
 
 def read_line(line: bytes) -> dict[str, str] | None:
-    """Return what a line says of its record, or None if the line is not whole."""
+    """Return the fields of a line, or None if the line is incomplete."""
     if not line.endswith(b"}\n"):
         return None
     try:

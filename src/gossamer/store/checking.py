@@ -1,4 +1,4 @@
-"""Checking: is everything there, whole, and where the rows say it is? Reads all of a folder, changes nothing."""
+"""Checks that stored files are complete and that every row's record is where the row says. Reads only."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ _COLUMNS = ["url", "payload_digest", "warc_file", "warc_offset", "warc_length"]
 class Flaw(StrEnum):
     """What can be wrong with stored files."""
 
-    UNFINISHED = "unfinished"  # left by a crash, or being written: the next start puts it in order
+    UNFINISHED = "unfinished"  # left by a crash, or being written: the next start repairs it
     TORN_SEGMENT = "torn_segment"  # ends inside a record
-    DAMAGED_SEGMENT = "damaged_segment"  # holds something that is no record
-    WRONG_DIGEST = "wrong_digest"  # a record's content is not what was archived
-    WRONG_INDEX = "wrong_index"  # the index does not tell what the segment holds
-    MISSING_SEGMENT = "missing_segment"  # rows point at a segment that is not there
-    MISSING_RECORD = "missing_record"  # a row points at a place where no such record is
-    MISSING_PAYLOAD = "missing_payload"  # a duplicate's record refers to one that is not there
+    DAMAGED_SEGMENT = "damaged_segment"  # holds bytes that are no record
+    WRONG_DIGEST = "wrong_digest"  # the content of a record has changed
+    WRONG_INDEX = "wrong_index"  # the index does not match the segment
+    MISSING_SEGMENT = "missing_segment"  # rows name a segment that does not exist
+    MISSING_RECORD = "missing_record"  # a row names a place that does not hold its record
+    MISSING_PAYLOAD = "missing_payload"  # a duplicate's record refers to a record that does not exist
     UNREADABLE_TABLE = "unreadable_table"  # a part or journal that cannot be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Something that is wrong with a stored file."""
+    """A flaw of a stored file."""
 
     flaw: Flaw
-    file: str  # in the crawl's folder
+    file: str  # relative to the crawl's folder
     detail: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
 class Checked:
-    """What a folder holds, and what is wrong with it."""
+    """What a folder holds, and its flaws."""
 
     pages: int = 0  # rows
     requests: int = 0  # rows
@@ -68,14 +68,14 @@ class Checked:
 
 
 class _Payloads:
-    """Which payloads are archived, in 8 bytes each, and where others refer to them."""
+    """Which payloads are archived, in 8 bytes each, and which records refer to them."""
 
     def __init__(self) -> None:
         self._there = array("Q")
         self._wanted: dict[int, tuple[Path, str]] = {}
 
     def add(self, segment: Path, record: Record) -> None:
-        """Take note of an answer."""
+        """Record the payload of an answer, or its reference to one."""
         headers = record.headers
         digest = headers.get("warc-payload-digest")
         if record.is_revisit:
@@ -86,14 +86,14 @@ class _Payloads:
             self._there.append(_payload_print(headers.get("warc-target-uri"), digest))
 
     def missing(self) -> Iterator[tuple[Path, str]]:
-        """Yield the segments that refer to what is not there, and to what."""
+        """Yield each segment with a reference to a missing payload, and a description."""
         for print_ in self._there if self._wanted else ():
             self._wanted.pop(print_, None)
         yield from self._wanted.values()
 
 
 class _Records:
-    """The answers of one segment by their place, in 24 bytes each."""
+    """The answers of one segment by offset, in 24 bytes each."""
 
     def __init__(self) -> None:
         self._offsets = array("q")
@@ -103,21 +103,21 @@ class _Records:
         return len(self._offsets)
 
     def add(self, offset: int, print_: bytes) -> None:
-        """Take note of an answer; offsets rise."""
+        """Record an answer. Offsets must increase."""
         self._offsets.append(offset)
         self._prints += print_
 
     def holds(self, offset: int, print_: bytes) -> bool:
-        """Tell whether this answer lies at this offset."""
+        """Return whether this answer is at this offset."""
         place = bisect_left(self._offsets, offset)
         found = place < len(self._offsets) and self._offsets[place] == offset
         return found and self._prints[place * 16 : place * 16 + 16] == print_
 
 
 def check(folder: Path) -> Checked:
-    """Read everything a folder holds and tell what is wrong with it.
+    """Read all files of a folder and return their flaws.
 
-    What a living crawl is just writing comes as `unfinished`, and so does what a crash left for the next start.
+    Files that a running crawl writes are reported as `unfinished`, and so are files that a crash left.
     """
     checked = Checked()
     for path in sorted(path for name in names.FOLDERS for path in entries(folder / name)):
@@ -194,14 +194,14 @@ def _check_rows(
     folder: Path,
     batch: pa.RecordBatch,
     segments: dict[str, _Records],
-    missing: Counter[str],  # segments that are not there, by rows that point at them
+    missing: Counter[str],  # rows by segments that do not exist
     checked: Checked,
 ) -> None:
     for url, digest, file, offset, length in zip(*batch.select(_COLUMNS).to_pydict().values(), strict=True):
         print_ = _print(url, digest, length)
         if not file or (file in segments and segments[file].holds(offset, print_)):
             continue
-        try:  # a crawl that goes on has written more since the segment was read
+        try:  # a running crawl has written more since the segment was read
             is_there = _print_of(find_record(folder, file, offset)) == print_
         except FileNotFoundError:
             missing[file] += 1

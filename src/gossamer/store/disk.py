@@ -1,4 +1,4 @@
-"""Room on the disk: how much there is, and whether to go on."""
+"""Free space on the disk, and whether to pause the crawl for lack of it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from gossamer.wording import size
 if TYPE_CHECKING:
     from pathlib import Path
 
-_RESUME_FACTOR = 1.1  # so that a crawl at the limit does not stop and start all the time
+_RESUME_FACTOR = 1.1  # so that a crawl at the limit does not pause and resume all the time
 
 
 def free_space(folder: Path) -> int:
-    """Return how many bytes can still be written to the folder's file system."""
+    """Return how many bytes are free on the folder's file system."""
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize
 
 
 def mount_point(folder: Path) -> Path:
-    """Return where the folder's file system is mounted: the name under which an operator knows the disk."""
+    """Return where the folder's file system is mounted: operators know the disk by that path."""
     path = folder.resolve()
     while not path.is_mount():
         path = path.parent
@@ -28,9 +28,9 @@ def mount_point(folder: Path) -> Path:
 
 
 class DiskGuard:
-    """Says whether the crawl is to pause for want of room. Pure: it is told what is free.
+    """Decides whether the crawl pauses for lack of space. Pure: the caller passes in the free space.
 
-    It pauses below `min_free_bytes` and goes on when a tenth more than that is free.
+    The crawl pauses below `min_free_bytes` and resumes when a tenth more than that is free.
     """
 
     def __init__(self, min_free_bytes: int) -> None:
@@ -38,13 +38,13 @@ class DiskGuard:
         self.is_paused = False
 
     def complaint(self, disk: Path, free_bytes: int) -> str:
-        """Say which disk is nearly full, what is free, and what is needed."""
+        """Return a message: which disk is nearly full, the free space, and the space needed."""
         goes_on = size(self._min_free_bytes * _RESUME_FACTOR)
         least = size(self._min_free_bytes)
         return f"disk nearly full: {size(free_bytes)} free on {disk}, at least {least} needed, {goes_on} to go on"
 
     def look(self, free_bytes: int) -> bool:
-        """Take note of what is free, and tell whether to pause."""
+        """Record the free space, and return whether to pause."""
         limit = self._min_free_bytes * (_RESUME_FACTOR if self.is_paused else 1)
         self.is_paused = free_bytes < limit
         return self.is_paused

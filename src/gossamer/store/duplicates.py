@@ -1,7 +1,7 @@
-"""Which contents have been stored of late, to know a page that has the same as another. Pure.
+"""Finds pages with the same content as a page stored before. Pure.
 
-A cache, never the truth: a worker knows only what it has stored itself since it started, and forgets what it has not
-met for longest. A duplicate that is not known for one is stored like any other page.
+A cache: a worker knows only the pages that it stored itself since it started, and forgets those that it has not met
+for longest. A duplicate that it does not recognise is stored like any other page.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from gossamer.records import PageRow
 
-_HEAD: Final = Struct("<16sdHH")  # content hash, when it was fetched, bytes of the URL and of the digest behind them
-_BYTES_PER_PLACE: Final = 32  # a quarter of what a record takes, so that most have a place of their own
-_NOWHERE: Final = -1
+_HEAD: Final = Struct("<16sdHH")  # content hash, time of fetching, lengths of the URL and the digest that follow
+_BYTES_PER_PLACE: Final = 32  # a quarter of a record's size, so that few records share a slot
+_NOWHERE: Final = -1  # an empty slot
 
 
 class Original(NamedTuple):
-    """A stored page by whose content others are known."""
+    """A stored page of which others may be duplicates."""
 
     url: str
     fetched_at: float  # Unix seconds
@@ -27,10 +27,10 @@ class Original(NamedTuple):
 
 
 class DuplicateIndex:
-    """The contents that were met last, within so many bytes of memory, all taken from the start.
+    """An index of recently met contents in a fixed amount of memory, allocated at the start.
 
-    Records stand one behind the other in a ring, the newest over the oldest. Where one begins, counted in all bytes
-    ever written, is noted at the place that its hash names, over what was noted there before.
+    Records are in a ring buffer; the newest overwrites the oldest. A hash table of slots holds where each record
+    begins, counted in all bytes ever written; a new entry overwrites the old entry of its slot.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -41,18 +41,18 @@ class DuplicateIndex:
         self._end = 0
 
     def find(self, row: PageRow) -> Original | None:
-        """Return another page that has the content of this one, if such a page is known."""
+        """Return another page with the same content, if the index knows one. The index keeps it for longer then."""
         if not _is_comparable(row) or (begin := self._begin_of(row.content_hash)) is None:
             return None
         original = self._read(begin)
         if original.url == row.url:
             return None
-        if begin < self._end - self._size // 2:  # what is met again is not forgotten soon
+        if begin < self._end - self._size // 2:  # renew it, so that it is not forgotten soon
             self._write(row.content_hash, original)
         return original
 
     def note(self, row: PageRow) -> None:
-        """Know a page from now on: one that was stored, and is no duplicate."""
+        """Add a page that was stored and is no duplicate."""
         if _is_comparable(row):
             digest = row.payload_digest if row.warc_file else ""
             self._write(row.content_hash, Original(row.url, row.fetched_at, digest))
@@ -61,7 +61,7 @@ class DuplicateIndex:
         return int.from_bytes(content_hash[:8], "little") & (len(self._places) - 1)
 
     def _begin_of(self, content_hash: bytes) -> int | None:
-        """Return where the record of a content begins, if it is still there."""
+        """Return where the record of a content begins, if it was not overwritten."""
         if not self._places:
             return None
         begin = self._places[self._place(content_hash)]
@@ -84,7 +84,7 @@ class DuplicateIndex:
         if len(record) > self._size:
             return
         at = self._end % self._size
-        if at + len(record) > self._size:  # no record goes around the end
+        if at + len(record) > self._size:  # a record never wraps around the end
             self._end += self._size - at
             at = 0
         self._ring[at : at + len(record)] = record
@@ -93,5 +93,5 @@ class DuplicateIndex:
 
 
 def _is_comparable(row: PageRow) -> bool:
-    """Tell whether a page has a content to compare: what is incomplete has none, and what is empty says nothing."""
+    """Return whether a page's content can be compared: not if it is empty or truncated."""
     return bool(row.body_bytes and row.content_hash and not row.truncated)

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: appending that a failure cannot tear, replacing that a crash cannot halve."""
+"""Files that are never torn: appending that survives failures, and replacing that survives crashes."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _DEVICES: Final = Path("/dev")
 
 
 class GrowingFile:
-    """A new file that only grows, and only by what is whole.
+    """A new file that only grows, and never holds a part of an addition.
 
-    `add` collects in memory; `sync` brings what was collected to the disk. If that fails (no space, an I/O
-    error), the file is cut back to what was on disk for good, everything collected is still held, and the next
-    `sync` writes the same bytes to the same place. Rewriting also makes up for an `fsync` that failed: the
-    kernel reports such an error once and forgets the data.
+    `add` collects in memory; `sync` writes and syncs what was collected. If that fails (no space, an I/O error), the
+    file is truncated to what was synced before, everything collected is kept, and the next `sync` writes the same
+    bytes to the same place. Rewriting also handles a failed `fsync`: the kernel reports such an error once and
+    forgets the data.
 
     `add` and `sync` may be called from different threads, each from one at a time.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.length = 0  # bytes on disk for good
+        self.length = 0  # bytes synced
         self._collected: list[bytes] = []  # `add` appends at the end, `sync` removes from the front
         self._descriptor: int | None = None
         self._is_torn = False  # there may be bytes beyond `length`
-        self._is_listed = False  # the folder's entry is on disk, too
+        self._is_listed = False  # the folder's entry is synced, too
 
     def add(self, data: bytes) -> None:
         """Collect bytes for the next `sync`."""
@@ -46,7 +46,7 @@ class GrowingFile:
         return len(self._collected)
 
     def sync(self, count: int) -> None:
-        """Bring the first `count` additions to the disk; raise OSError, and keep them, if that fails."""
+        """Write and sync the first `count` additions; if that fails, raise OSError and keep them."""
         if not count:
             return
         data = b"".join(self._collected[:count])
@@ -54,14 +54,14 @@ class GrowingFile:
             self._write(data)
         except OSError:
             self._is_torn = True
-            with suppress(OSError):  # if not even this works, the next sync begins with it
+            with suppress(OSError):  # if this fails too, the next sync repeats it
                 self._cut_back()
             raise
         self.length += len(data)
         del self._collected[:count]
 
     def close(self) -> None:
-        """Close the file; what was not synced is gone."""
+        """Close the file; what was not synced is lost."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -88,7 +88,7 @@ class GrowingFile:
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise OSError unless a file of this name can be put in place: one that is renamed over a device destroys it."""
+    """Raise OSError unless a regular file can be at this path: renaming a file over a device destroys the device."""
     path.parent.stat()
     if not path.parent.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path.parent))
@@ -100,7 +100,7 @@ def check_replaceable(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Write a whole file: under another name first, on disk, and then at once under its own."""
+    """Replace a file atomically: write and sync it under another name, then rename it."""
     check_replaceable(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
     try:
@@ -116,9 +116,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def entries(folder: Path, pattern: str = "*") -> list[Path]:
-    """Return what a folder holds under such names; nothing if it is not there.
+    """Return a folder's entries that match a pattern; none if the folder does not exist.
 
-    Raises PermissionError for a folder that may not be read, where `glob` finds nothing.
+    Raises PermissionError for an unreadable folder, where `glob` would find nothing.
     """
     try:
         return [path for path in folder.iterdir() if fnmatchcase(path.name, pattern)]
@@ -127,31 +127,31 @@ def entries(folder: Path, pattern: str = "*") -> list[Path]:
 
 
 def cut(path: Path, length: int) -> None:
-    """Shorten a file to `length` bytes, for good."""
+    """Truncate a file to `length` bytes, and sync it."""
     with path.open("rb+") as file:
         file.truncate(length)
         os.fsync(file.fileno())
 
 
 def remove(path: Path) -> None:
-    """Remove a file, if it is there, for good."""
+    """Remove a file if it exists, and sync its folder."""
     with suppress(FileNotFoundError):
         path.unlink()
         sync_folder(path.parent)
 
 
 def sync_data(descriptor: int) -> None:
-    """Bring a file's content to the disk, with as much of its metadata as reading it back needs."""
+    """Sync a file's content, and the metadata that reading it needs."""
     if sys.platform == "darwin":
         import fcntl
 
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # there, fsync leaves the data in the drive's own memory
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # on macOS, fsync leaves the data in the drive's cache
     else:
         os.fdatasync(descriptor)
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's list of names to the disk."""
+    """Sync a folder's list of names."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

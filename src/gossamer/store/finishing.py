@@ -2,8 +2,8 @@
 
     python -m gossamer.store.finishing <journal or segment> ...
 
-A short-lived process does it beside the worker. Beside, because compressing and sorting hold up an event loop even
-from a thread; short-lived, because the memory they take is then given back. It dies with its worker.
+A short-lived process does it next to the worker: compressing and sorting would block the event loop even from a thread,
+and a process that ends returns its memory. It dies with its worker.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _LOG = logging.getLogger(__name__)
 
 
 def finish(path: Path) -> None:
-    """Finish one closed file. This can be cut off anywhere and repeated."""
+    """Finish one closed file. It may be interrupted anywhere and repeated."""
     if path.name.endswith(names.JOURNAL_SUFFIX):
-        from gossamer.store.parts import convert  # pulls in the Parquet library, which a worker never needs
+        from gossamer.store.parts import convert  # imports the Parquet library, which a worker never needs
 
         convert(path)
     else:
@@ -35,7 +35,7 @@ def finish(path: Path) -> None:
 
 
 class Finisher:
-    """A worker's closed files, and the process that finishes them. A failure is told and tried again later."""
+    """A worker's closed files, and the process that finishes them. A failure is logged and retried later."""
 
     def __init__(self) -> None:
         self._files: list[Path] = []
@@ -44,18 +44,18 @@ class Finisher:
         self._next_try_s = 0.0  # monotonic
 
     def add(self, files: list[Path]) -> None:
-        """Take over files that nobody writes any more."""
+        """Take over files that are closed."""
         self._files += files
 
     def turn(self) -> None:
-        """Look after the process, and start one if there is something to do. Never waits."""
+        """Check on the process, and start one if there are files. Never waits."""
         if self._process is not None and self._process.poll() is not None:
             self._end_process()
         if self._process is None and self._files and time.monotonic() >= self._next_try_s:
             self._start_process()
 
     def finish_all(self) -> None:
-        """Finish everything now, in this process; what cannot be finished is left to the next start's repair."""
+        """Finish everything now, in this process; the next start repairs what could not be finished."""
         if self._process is not None:
             self._process.wait()
             self._end_process()
@@ -63,7 +63,9 @@ class Finisher:
             try:
                 finish(path)
             except OSError as error:
-                _LOG.warning("%s is not finished (%s); it is readable as it is", path.name, error.strerror or error)
+                _LOG.warning(
+                    "%s could not be finished (%s); it is readable as it is", path.name, error.strerror or error
+                )
         self._files.clear()
 
     def _start_process(self) -> None:
@@ -74,10 +76,10 @@ class Finisher:
                 command,
                 env=environment,
                 stdin=subprocess.PIPE,
-                process_group=0,  # one of its own: the Ctrl-C that stops the crawl is not for it
+                process_group=0,  # its own group: Ctrl-C stops the crawl, not this process
             )
         except OSError as error:
-            _LOG.warning("no process to finish files in (%s)", error.strerror)
+            _LOG.warning("cannot start a process to finish files (%s)", error.strerror)
             self._next_try_s = time.monotonic() + _RETRY_S
         self._under_way = len(self._files)
 
@@ -88,7 +90,7 @@ class Finisher:
         if self._process.returncode == 0:
             del self._files[: self._under_way]
         else:
-            _LOG.warning("finishing files failed (exit code %s); it will be tried again", self._process.returncode)
+            _LOG.warning("finishing files failed (exit code %s); trying again later", self._process.returncode)
             self._next_try_s = time.monotonic() + _RETRY_S
         self._process = None
 
@@ -108,7 +110,7 @@ def main() -> None:
 
 
 def _end_with_the_worker() -> None:
-    os.read(0, 1)  # returns when the worker ends, however it does
+    os.read(0, 1)  # returns when the worker ends, for whatever reason
     os._exit(1)
 
 

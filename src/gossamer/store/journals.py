@@ -1,9 +1,9 @@
-"""Journals: rows on disk within half a second, in files that survive any cut.
+"""Journals: rows on disk within half a second, in files that survive a crash at any byte.
 
 A journal is an Arrow IPC stream without its optional end mark: the schema, then one record batch per sync. Every
-batch that is whole is readable, whatever follows it. The messages are written one by one rather than through
-Arrow's stream writer, so that a failed write can be cut off and repeated. A journal belongs to one writer and is
-never opened again for writing: it is closed, becomes a part (`parts`) and goes.
+complete batch is readable, whatever follows it. The messages are written one by one instead of through Arrow's stream
+writer, so that a failed write can be truncated and repeated. A journal has one writer and is never reopened for
+writing: it is closed, becomes a part (`parts`) and is removed.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 AnyRow = PageRow | RequestRow | LinkRow
 Row = TypeVar("Row", PageRow, RequestRow, LinkRow)
 
-_BATCH_CHARS = 1 << 25  # of text: an Arrow column of strings ends at 2 GB, and shorter ones stall nobody
+_BATCH_CHARS = 1 << 25  # of text: an Arrow column of strings ends at 2 GB, and small batches block no thread for long
 _UNFIT = (OverflowError, TypeError, ValueError, pa.ArrowException)
 _LOG = logging.getLogger(__name__)
 
 
 class Journal(Generic[Row]):
-    """A table's rows on their way to the disk.
+    """A table's rows: those that wait for the next sync, and the journal that they go to.
 
     `keep` may be called from one thread and the rest from another.
     """
 
     def __init__(self, table: Table, new_path: Callable[[float], Path], clock: Callable[[], float]) -> None:
         self._table = table
-        self._new_path = new_path  # by the time, Unix seconds
+        self._new_path = new_path  # takes Unix seconds
         self._clock = clock  # Unix seconds
         self._rows: list[Row] = []  # `keep` appends at the end, `sync` removes from the front
         self._file: GrowingFile | None = None
@@ -59,7 +59,7 @@ class Journal(Generic[Row]):
         return len(self._rows)
 
     def sync(self, count: int) -> None:
-        """Bring the first `count` rows that are held to the disk; raise OSError, and hold them, if that fails."""
+        """Write and sync the first `count` rows that are held; if that fails, raise OSError and keep them."""
         if self._file is None:
             if not count:
                 return
@@ -68,39 +68,39 @@ class Journal(Generic[Row]):
             self._file.add(self._table.schema.serialize())
             self._written_rows = 0
         batches = [batch.serialize() for batch in as_batches(self._table, self._rows[:count])]
-        for batch in batches:  # from here on the file holds them, and a failure below does not lose them
+        for batch in batches:  # now the file holds them, so a failure below does not lose them
             self._file.add(batch)
         del self._rows[:count]
         self._written_rows += count
         self._file.sync(self._file.waiting())
 
     def is_due(self, *, max_rows: int, max_bytes: int, max_age_s: float) -> bool:
-        """Tell whether the journal is to become a part."""
+        """Return whether it is time to turn the journal into a part."""
         return self._file is not None and (
             self._written_rows >= max_rows
             or self._file.length >= max_bytes
-            # A clock that was set back must not keep a journal open for ever.
+            # A clock that was set back must not keep a journal open forever.
             or not 0 <= self._clock() - self._begun_at < max_age_s
         )
 
     def take(self) -> list[Path]:
-        """Close the journal, if there is one, and return it, to become a part; the next row begins another."""
+        """Close the journal, if there is one, and return its path for conversion; the next row starts another."""
         if self._file is None:
             return []
-        assert not self._file.waiting(), "only what is on disk can become a part"
+        assert not self._file.waiting(), "only a synced journal can become a part"
         path = self._file.path
         self._file.close()
         self._file = None
         return [path]
 
     def close(self) -> None:
-        """Close the file; what was not synced is gone."""
+        """Close the file; what was not synced is lost."""
         if self._file is not None:
             self._file.close()
 
 
 def as_batches(table: Table, rows: Sequence[AnyRow]) -> Iterator[pa.RecordBatch]:
-    """Yield rows as record batches. A row that does not fit its table is a bug: logged, and only that row is lost."""
+    """Yield rows as record batches. A row that does not fit its table is a bug: it is logged and left out."""
     rest = iter(rows)
     for size in _batch_sizes(rows):
         batch = list(islice(rest, size))
@@ -129,14 +129,14 @@ def _as_batch(table: Table, rows: Sequence[Sequence[Any]]) -> pa.RecordBatch:
         if pa.types.is_timestamp(column.type):
             stored = [round(seconds * 1e6) for seconds in values]
         arrays.append(pa.array(stored, column.type))
-        if arrays[-1].null_count:  # Parquet would refuse the whole part
+        if arrays[-1].null_count:  # Parquet would refuse the entire part
             raise ValueError(f"{column.name} is never null")
     return pa.RecordBatch.from_arrays(arrays, schema=table.schema)
 
 
 def _one_by_one(table: Table, rows: Sequence[AnyRow]) -> Iterator[pa.RecordBatch]:
     for row in rows:
-        # Lone surrogates have no UTF-8 form: a question mark stands for each.
+        # Lone surrogates have no UTF-8 form: a question mark replaces each.
         values = [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row]
         try:
             yield _as_batch(table, [values])
@@ -145,7 +145,7 @@ def _one_by_one(table: Table, rows: Sequence[AnyRow]) -> Iterator[pa.RecordBatch
 
 
 def read_batches(stream: pa.NativeFile) -> Iterator[pa.RecordBatch]:
-    """Yield a journal's batches up to where it was cut: every whole one, and nothing else."""
+    """Yield the complete batches of a journal."""
     try:
         batches = pa.ipc.open_stream(stream)
         while True:
@@ -153,5 +153,5 @@ def read_batches(stream: pa.NativeFile) -> Iterator[pa.RecordBatch]:
     except (StopIteration, pa.ArrowInvalid):
         return
     except OSError as error:
-        if error.errno:  # a disk that fails is no cut: what follows may be whole
+        if error.errno:  # a failing disk is not a torn end: complete batches may follow
             raise

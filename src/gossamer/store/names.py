@@ -1,12 +1,12 @@
-"""Where stored files lie and what they are called. A name says what, when begun, and by which worker.
+"""Paths of stored files. A name says what the file is, when it was begun, and by which worker.
 
-    warc/gossamer-<time>-<worker>-<n>.warc.gz     a segment; .cdxj is its index, .cdxj.open that of an open one
+    warc/gossamer-<time>-<worker>-<n>.warc.gz     a segment; .cdxj is its index, .cdxj.open that of an open segment
     journal/<table>-<time>-<worker>-<n>.arrows    an open journal ...
-    <table>/part-<time>-<worker>-<n>.parquet      ... and the part it becomes: the same time, worker and number
-    *.<pid>.tmp                                   what is being written, and garbage after a crash
+    <table>/part-<time>-<worker>-<n>.parquet      ... and the part that it becomes: the same time, worker and number
+    *.<pid>.tmp                                   a file being written; garbage after a crash
 
 The middle, `<time>-<worker>-<n>`, is the file's stem. A stem is never used twice: a journal with the stem of an
-existing part would be taken for that part's remains and ignored.
+existing part would be treated as a leftover of that part and ignored.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _WORKER = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def segment_path(folder: Path, stem: str) -> Path:
-    """Return where the segment of this stem lies in a crawl's folder."""
+    """Return the path of a segment in a crawl's folder."""
     return folder / WARC / f"gossamer-{stem}{SEGMENT_SUFFIX}"
 
 
 def journal_path(folder: Path, table: str, stem: str) -> Path:
-    """Return where a table's journal of this stem lies."""
+    """Return the path of a table's journal."""
     return folder / JOURNAL / f"{table}-{stem}{JOURNAL_SUFFIX}"
 
 
 def part_path(folder: Path, table: str, stem: str) -> Path:
-    """Return where the part lies that a table's journal of this stem becomes."""
+    """Return the path of the part that a table's journal becomes."""
     return folder / table / f"part-{stem}{PART_SUFFIX}"
 
 
@@ -73,14 +73,14 @@ def table_of(journal: Path) -> str:
 
 
 def stem_of(path: Path) -> str:
-    """Return what a file's name has in common with those of the same origin."""
+    """Return the stem of a file: a journal and its part share it."""
     match = _STEM.fullmatch(path.name)
-    assert match, f"{path} is no file of a store"
+    assert match, f"{path} is not a file of a store"
     return match["stem"]
 
 
 def name_of(worker: int) -> str:
-    """Return the name that a worker's files carry: never used before, as no worker's number is."""
+    """Return the name in a worker's files. It is unique, because a worker's number is."""
     return f"w{worker}"
 
 
@@ -91,17 +91,17 @@ def worker_of(path: Path) -> str | None:
 
 
 class Stems:
-    """Gives a worker's files their stems: no two alike, whatever the clock does."""
+    """Makes the stems of a worker's files: all different, whatever the clock does."""
 
     def __init__(self, folder: Path, worker: str) -> None:
         if not _WORKER.fullmatch(worker):
-            raise GossamerError(f"a worker cannot be called {worker!r}; use letters, digits, dots and hyphens")
+            raise GossamerError(f"a worker cannot be named {worker!r}: use letters, digits, dots and hyphens")
         self._folder = folder
         self._worker = worker
-        self._numbers = itertools.count(1)  # shared by the threads that keep and that sync
+        self._numbers = itertools.count(1)  # used by both threads: the one that keeps and the one that syncs
 
     def next(self, now: float) -> str:
-        """Return a new stem. The number rises within a process; former ones left files, or another time."""
+        """Return a new stem. Numbers increase within a process; earlier processes left files, or have another time."""
         moment = datetime.fromtimestamp(now, UTC)
         time = f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
         while True:

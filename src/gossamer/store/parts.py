@@ -1,4 +1,4 @@
-"""Parts: journals turned into Parquet, which other tools read well."""
+"""Parts: journals converted to Parquet, which other tools can read."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-# Rows that are read and written at a time, and so what converting needs of memory, whatever the journal's size.
+# Size of a row group. It bounds the memory that converting needs, whatever the journal's size.
 _GROUP_BYTES = 1 << 25
 
 
 def convert(journal: Path) -> Path | None:
-    """Turn a closed journal into its part and remove it; return the part, or None if no row was whole.
+    """Convert a closed journal to its part and remove the journal; return the part, or None if there was no row.
 
-    The part is on disk under its own name before the journal goes. A part that exists already is whole: then
-    only the journal was left behind. So this can be cut off anywhere and repeated.
+    The part is synced under its final name before the journal is removed. A part that already exists is complete: then
+    only the journal was left. So this may be interrupted anywhere and repeated.
     """
     part = names.part_of(journal)
     found = part.exists()
     if not found:
         try:
             stream = pa.OSFile(os.fspath(journal))
-        except FileNotFoundError:  # a dead worker's finisher has got there first, in its last moment
+        except FileNotFoundError:  # the finisher of a dead worker was faster
             return part if part.exists() else None
         with stream:
             found = _write(part, read_batches(stream))  # plant: journal-removed-first
@@ -41,9 +41,9 @@ def convert(journal: Path) -> Path | None:
 
 
 def _write(part: Path, batches: Iterator[pa.RecordBatch]) -> bool:
-    """Write a part unless there is nothing to write; tell whether there was."""
+    """Write a part if there are rows; return whether there were any."""
     table = TABLES[part.parent.name]
-    rows = (table.complete(batch) for batch in batches)  # an older version's crash may have left the journal
+    rows = (table.complete(batch) for batch in batches)  # an older version may have left the journal in a crash
     first = next(rows, None)
     if first is None:
         return False
@@ -63,7 +63,7 @@ def _write(part: Path, batches: Iterator[pa.RecordBatch]) -> bool:
 
 
 def groups(first: pa.RecordBatch, rest: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Put small batches together: a row group per half second would make large, slow files."""
+    """Combine small batches: a row group for every half second would make large, slow files."""
     group, size = [first], first.nbytes
     for batch in rest:
         if size + batch.nbytes > _GROUP_BYTES:

@@ -1,9 +1,8 @@
-"""Reading what a crawl has stored, also while it goes on: rows of parts and open journals, and archive records.
+"""Reads what a crawl has stored, also while it runs: rows of parts and open journals, and archive records.
 
-Every function takes the folder of a crawl, or those of several machines that crawl together. What is read is a
-consistent state: every row that was on disk when the reading began, each once. A journal may become a part under
-the reader's eyes; so journals are opened first and parts listed after that, and a journal whose part is there is
-left out.
+Every function takes the folder of a crawl, or the folders of several machines that crawl together. The result is
+consistent: every row that was on disk when reading began, each once. A journal may become a part meanwhile, so
+journals are opened first, parts are listed after that, and a journal whose part exists is ignored.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 Folders = Path | Sequence[Path]
 
-_BATCH_ROWS = 2_000  # of a part at a time: large pages' text fits into memory
+_BATCH_ROWS = 2_000  # read of a part at a time, so that the text of large pages fits into memory
 
 
 class RowFile:
@@ -45,9 +44,9 @@ class RowFile:
         self._journal = journal
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield all rows, or only these columns of them, in the order of the table.
+        """Yield all rows, or only these columns, in the order of the table.
 
-        A column that an older version did not write comes empty. A journal may have grown since it was last read.
+        A column that an older version did not write is empty. A journal may have grown since it was last read.
         """
         for batch in self._stored(columns):
             yield self._table.complete(batch, columns)
@@ -62,7 +61,7 @@ class RowFile:
 
 
 def listed(folders: Folders) -> Sequence[Path]:
-    """Return folders as a list, also if there is but one."""
+    """Return folders as a list, also if there is only one."""
     return [folders] if isinstance(folders, Path) else folders
 
 
@@ -77,13 +76,13 @@ def row_files(folders: Folders, table: Table) -> list[RowFile]:
             except FileNotFoundError:  # it has become a part, which is listed below
                 continue
         parts = entries(folder / table.name, f"part-*{names.PART_SUFFIX}")
-        # In this order: the part stands for its journal.
+        # In this order: a part replaces its journal.
         found += list((journals | {names.stem_of(path): RowFile(path, table) for path in parts}).values())
     return sorted(found, key=lambda source: (names.stem_of(source.path), source.path))
 
 
 def pages(folders: Folders) -> Iterator[PageRow]:
-    """Yield every row of `pages`: a page that was fetched more than once comes more than once."""
+    """Yield every row of `pages`: a page that was fetched twice has two rows."""
     for source in row_files(folders, PAGES):
         for batch in source.batches():
             yield from page_rows(batch)
@@ -104,7 +103,7 @@ def links(folders: Folders) -> Iterator[LinkRow]:
 
 
 def last_pages(folders: Folders) -> Iterator[PageRow]:
-    """Yield the last row of each URL: `pages` as people know it."""
+    """Yield the last row of each URL: what `gossamer query` shows as `pages`."""
     files = row_files(folders, PAGES)
     for source, numbers in zip(files, _last_rows(files), strict=True):
         yield from _pick(source, numbers)
@@ -125,9 +124,9 @@ def find_pages(folders: Folders, url_hash: bytes) -> list[PageRow]:
 
 
 def find_response(folders: Folders, row: PageRow) -> Record:
-    """Return the response of an archived page; that of a duplicate with the payload of the page it equals.
+    """Return the response of an archived page; for a duplicate, with the payload of its original.
 
-    Raises as `find_record` does, also if the payload's record is not there.
+    Raises like `find_record`, also if the record of the payload does not exist.
     """
     record = find_record(folders, row.warc_file, row.warc_offset)
     if not record.is_revisit:
@@ -138,13 +137,13 @@ def find_response(folders: Folders, row: PageRow) -> Record:
             found = find_record(folders, other.warc_file, other.warc_offset)
             if not found.is_revisit:
                 return replace(record, block=record.block + found.payload)
-    raise ValueError(f"{row.url} has the content of {original}, which has no such record")
+    raise ValueError(f"{row.url} is a duplicate of {original}, which has no such record")
 
 
 def find_record(folders: Folders, warc_file: str, offset: int) -> Record:
     """Return the record that begins at `offset` of a segment.
 
-    Raises FileNotFoundError if the segment is not in these folders, ValueError if no whole record lies there.
+    Raises FileNotFoundError if the segment is not in these folders, ValueError if there is no complete record.
     """
     for folder in listed(folders):
         try:
@@ -155,9 +154,9 @@ def find_record(folders: Folders, warc_file: str, offset: int) -> Record:
         except EOFError:
             record = None
         if record is None:
-            raise ValueError(f"{warc_file} has no whole record at {offset}")
+            raise ValueError(f"{warc_file} has no complete record at {offset}")
         return record
-    raise FileNotFoundError(f"{warc_file} is not there")
+    raise FileNotFoundError(f"{warc_file} does not exist")
 
 
 def _last_rows(files: Sequence[RowFile]) -> list[list[int]]:
@@ -181,7 +180,7 @@ def _last_rows(files: Sequence[RowFile]) -> list[list[int]]:
         ]
         rows = pa.concat_tables(keys).sort_by(order).combine_chunks()
         hashes = rows["url_hash"]
-        # The last of its URL is the row before another URL's; the very last row is one in any case.
+        # The last row of a URL precedes a row of another URL; the very last row is always one.
         changes = pc.not_equal(hashes.slice(1), hashes.slice(0, len(hashes) - 1)).combine_chunks()
         rows = rows.filter(pa.concat_arrays([changes, pa.array([True])]))
         for place, number in zip(rows["place"].to_pylist(), rows["number"].to_pylist(), strict=True):
@@ -190,7 +189,7 @@ def _last_rows(files: Sequence[RowFile]) -> list[list[int]]:
 
 
 def _pick(source: RowFile, numbers: Sequence[int]) -> Iterator[PageRow]:
-    """Yield the rows of a file that have these numbers, which rise."""
+    """Yield the rows of a file with these numbers, which must increase."""
     start = done = 0
     for batch in source.batches() if numbers else ():
         first = done
@@ -204,7 +203,7 @@ def _pick(source: RowFile, numbers: Sequence[int]) -> Iterator[PageRow]:
 
 
 def page_rows(batch: pa.RecordBatch) -> Iterator[PageRow]:
-    """Yield the rows of a batch that has all columns of `pages`, in their order."""
+    """Yield the rows of a batch that has all columns of `pages`, in order."""
     return map(PageRow._make, zip(*_columns(batch), strict=True))
 
 

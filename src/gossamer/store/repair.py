@@ -1,7 +1,7 @@
-"""Repair: a dead worker's files put in order before anybody goes on.
+"""Repairs the files of dead workers before a crawl continues.
 
-Torn ends are cut off segments, missing indexes written, journals left behind become parts, temporary files go.
-Everything that was whole stays. It can be cut off anywhere and repeated, with the same result.
+It truncates torn segments, writes missing indexes, converts journals to parts and removes temporary files. Complete
+records and rows stay. It may be interrupted anywhere and repeated, with the same result.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Repaired:
 
     parts: int  # journals that became parts
     segments: int  # segments that got their index
-    cut_bytes: int  # torn off the ends of segments: of records that no completed page has
+    cut_bytes: int  # cut off the ends of segments; no completed page had a record there
     removed_files: int  # temporary ones
 
 
 def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
-    """Put the files of dead workers in order: of those named, or of all.
+    """Repair the files of these workers, or of all.
 
-    Whoever calls this knows that they are dead: a living worker's files would be torn from under it.
+    The caller must know that the workers are dead: this would destroy the files of a living worker.
     """
 
     def files(name: str, suffix: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Reading archive records back: a segment from any record on, or a single record. Reads files, writes nothing."""
+"""Reads archive records: a segment from any record on, or a single record. Reads only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BUFFER_BYTES = 1 << 20
-_CHUNK_BYTES = 1 << 15  # what inflating takes at a time: what it did not need is copied
+_CHUNK_BYTES = 1 << 15  # inflated at a time; the bytes behind a record are copied
 _MEMBER_START = b"\x1f\x8b\x08\x00"
 _END = b"\r\n\r\n"
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})")
@@ -29,7 +29,7 @@ _HEAD_END = re.compile(rb"\n\r?\n")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A record as it lies in a segment."""
+    """A record of a segment."""
 
     offset: int
     length: int  # in the segment, deflated
@@ -43,16 +43,16 @@ class Record:
 
     @property
     def is_revisit(self) -> bool:
-        """Whether it is an answer without its payload, which lies in another record."""
+        """Whether it is an answer whose payload is in another record."""
         return self.headers.get("warc-type") == "revisit"
 
     @property
     def is_answer(self) -> bool:
-        """Whether it is what a server sent, with or without its payload."""
+        """Whether it holds a server's answer, with or without its payload."""
         return self.is_revisit or self.headers.get("warc-type") == "response"
 
     def index_line(self, filename: str) -> bytes | None:
-        """Return the record's line in the index of its segment, or None if it is no answer."""
+        """Return the record's line for the index of its segment, or None if it is not an answer."""
         if not self.is_answer:
             return None
         head = self.block[: self._head_end()]
@@ -69,7 +69,7 @@ class Record:
         )
 
     def wrong_digests(self) -> list[str]:
-        """Return the names of the headers whose digest is not that of the content."""
+        """Return the names of the headers whose digest does not match the content."""
         contents = {"warc-block-digest": self.block}
         if self.headers.get("warc-type") == "response":
             contents["warc-payload-digest"] = self.payload
@@ -82,15 +82,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Damage:
-    """A stretch of a segment that holds no whole record."""
+    """A range of a segment that holds no complete record."""
 
     offset: int
     length: int
-    is_tail: bool  # nothing whole comes after it
+    is_tail: bool  # no complete record follows
 
 
 def scan(segment: Path, start: int = 0) -> Iterator[Record | Damage]:
-    """Yield all that lies in a segment from `start` on, which must be where a record begins."""
+    """Yield the records and damage of a segment from `start` on, where a record must begin."""
     with segment.open("rb", buffering=_BUFFER_BYTES) as file:
         size = os.fstat(file.fileno()).st_size
         offset = start
@@ -110,7 +110,7 @@ def scan(segment: Path, start: int = 0) -> Iterator[Record | Damage]:
 
 
 def record_at(file: BinaryIO, offset: int) -> Record | None:
-    """Return the record that begins at `offset`, None if none does; raise EOFError if the file ends inside it."""
+    """Return the record that begins at `offset`, or None; raise EOFError if the file ends inside it."""
     file.seek(offset)
     inflate = isal_zlib.decompressobj(wbits=31)
     plain: list[bytes] = []
@@ -143,7 +143,7 @@ def _parse(plain: bytes, offset: int, length: int) -> Record | None:
 
 
 def _next_record(file: BinaryIO, start: int, size: int) -> int:
-    """Return where the next whole record begins, or the file's end."""
+    """Return where the next complete record begins, or the file's end."""
     while start < size:
         file.seek(start)
         window = file.read(_BUFFER_BYTES)

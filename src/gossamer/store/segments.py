@@ -1,8 +1,8 @@
-"""WARC segments: archives that only grow, are closed when full, and have an index beside them.
+"""WARC segments: archives that only grow, are closed when full, and have an index each.
 
-Beside an open segment stands its open index (`.cdxj.open`): the lines of the final one in the order in which the
-records came, each written when its record is on disk for good. It tells a repair how far the segment is known to
-be whole, and sorting it is all that is left to do when the segment is closed.
+An open segment has an open index (`.cdxj.open`): the lines of the final index in the order of the records, each
+written after its record is synced. It tells a repair up to where the segment is complete, and closing a segment only
+needs to sort it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Segments:
-    """A worker's segments: the open one, and those that are full but not yet on disk.
+    """A worker's segments: the open one, and those that are full but not yet synced.
 
     `keep` may be called from one thread and the rest from another: `keep` only adds, the record before its line.
     """
@@ -55,7 +55,7 @@ class Segments:
         self._full: list[_Segment] = []
 
     def keep(self, row: PageRow, archive: bytes, response_offset: int, *, is_revisit: bool = False) -> PageRow:
-        """Add a page's records and return its row with their place in it."""
+        """Add a page's records; return its row with their place."""
         segment = self._open
         if segment is not None and segment.size + len(archive) > self._max_bytes:
             self._full.append(segment)  # before it stops being the open one: `sync` must find it in either place
@@ -68,29 +68,29 @@ class Segments:
         return segment.keep(row, archive, response_offset, is_revisit=is_revisit)
 
     def sync(self) -> None:
-        """Bring everything to the disk that was kept before this call; raise OSError, and hold it, if that fails."""
-        segment = self._open  # looked at before `_full`: it may move there at any moment
+        """Write and sync everything that was kept before this call; if that fails, raise OSError and keep it."""
+        segment = self._open  # read before `_full`: it may move there at any moment
         for full in self._full[:]:
             full.sync()
         if segment is not None:
             segment.sync()
 
     def take_full(self) -> list[Path]:
-        """Return the segments that are full and on disk: closed, to be indexed, and forgotten here."""
-        whole = [segment for segment in self._full[:] if segment.is_synced()]
-        for segment in whole:
+        """Close the segments that are full and synced, and return their paths, to be indexed."""
+        synced = [segment for segment in self._full[:] if segment.is_synced()]
+        for segment in synced:
             segment.close()
             self._full.remove(segment)
-        return [segment.path for segment in whole]
+        return [segment.path for segment in synced]
 
     def end(self) -> None:
-        """Take the open segment for full."""
+        """Treat the open segment as full."""
         if self._open is not None:
             self._full.append(self._open)
             self._open = None
 
     def close(self) -> None:
-        """Close all files; what was not synced is gone."""
+        """Close all files; what was not synced is lost."""
         self.end()
         for segment in self._full:
             segment.close()
@@ -101,7 +101,7 @@ class _Segment:
 
     def __init__(self, path: Path, info: bytes) -> None:
         self.path = path
-        self.size = len(info)  # with what is not yet on disk
+        self.size = len(info)  # including what is not yet synced
         self._records = GrowingFile(path)
         self._lines = GrowingFile(names.open_index_of(path))
         self._records.add(info)
@@ -131,7 +131,7 @@ class _Segment:
 
 
 def line_of(row: PageRow) -> bytes:
-    """Return the index's line of an archived page."""
+    """Return the index line of an archived page."""
     return index_line(
         url=row.url,
         at=row.fetched_at,
@@ -145,11 +145,11 @@ def line_of(row: PageRow) -> bytes:
 
 
 def finish_segment(segment: Path) -> int:
-    """Give a segment that nobody writes any more its index; return how many torn bytes were cut off its end.
+    """Write the index of a closed segment; return how many torn bytes were cut off its end.
 
-    What the open index knows is not read again. The rest, all of it if there is no open index, is scanned: a crash
-    may have left records without a line, and half a record at the end. Damage further inside is no crash's work
-    and is left for `checking` to tell. This can be cut off anywhere and repeated.
+    Records in the open index are not read again. The rest is scanned (everything if there is no open index): a crash
+    may have left records without a line, and a part of a record at the end. Damage further inside does not come from
+    a crash; `checking` reports it. This may be interrupted anywhere and repeated.
     """
     cut_bytes = 0
     if not names.index_of(segment).exists():
@@ -165,13 +165,13 @@ def finish_segment(segment: Path) -> int:
             with replacing(names.index_of(segment)) as file:
                 file.writelines(sorted(lines))
     remove(names.open_index_of(segment))
-    if not segment.stat().st_size:  # not even its first record was whole
+    if not segment.stat().st_size:  # not even its first record was complete
         remove(segment)
     return cut_bytes
 
 
 def _read_open_index(segment: Path) -> tuple[list[bytes], int]:
-    """Return the open index's lines of what the segment really holds, and where the last of it ends."""
+    """Return the open index's lines of records that the segment holds, and where the last record ends."""
     lines, end, size = [], 0, segment.stat().st_size
     try:
         with names.open_index_of(segment).open("rb") as file:

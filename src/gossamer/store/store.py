@@ -1,4 +1,4 @@
-"""The store as a worker uses it: keep pages and requests, and know when they are on disk for good."""
+"""The store of one worker: takes pages and requests, and syncs them to disk."""
 
 from __future__ import annotations
 
@@ -105,16 +105,15 @@ class PageStore(Protocol):
 class Store(PageStore):
     """One worker's files in a crawl's folder.
 
-    `keep_page` and its like only take note: they touch no file, so they are cheap enough for an event loop.
-    `sync` brings everything to the disk that was kept before it was called, and returns when it is there: first the
-    archive records, then the rows that point at them, so that a row without its record is never seen. It blocks:
-    call it from a thread.
+    The `keep_…` methods only collect in memory, so they are cheap enough for an event loop. `sync` writes and syncs
+    everything that was kept before the call: first the archive records, then the rows that refer to them, so that no
+    row is ever without its record. It blocks: call it from a thread.
 
-    If `sync` raises OSError (no space, an I/O error), nothing that was kept is lost and nothing on disk is torn:
-    files were cut back to what was whole, and all that is not on disk for good is still held, in its place. Call
-    `sync` again once there is room; do not keep anything twice, and complete nothing until it has returned.
+    If `sync` raises OSError (no space, an I/O error), nothing is lost or torn: files were truncated to what was
+    complete, and everything that is not synced is still held, in order. Call `sync` again once there is space. Do not
+    keep anything twice, and complete no URL before `sync` has returned.
 
-    Keep from one thread, sync from any. After a crash, `repair` before the next Store of the same worker.
+    Keep from one thread, sync from any. After a crash, call `repair` before opening the Store of the same worker.
     """
 
     def __init__(
@@ -125,7 +124,7 @@ class Store(PageStore):
         *,
         operator: str,  # e-mail address
         user_agent: str,
-        clock: Callable[[], float] = time.time,  # Unix seconds; names files and says how old a journal is
+        clock: Callable[[], float] = time.time,  # Unix seconds; for file names and the age of journals
     ) -> None:
         stems = names.Stems(folder, worker)
         for name in names.FOLDERS:
@@ -154,17 +153,17 @@ class Store(PageStore):
 
     @property
     def archives(self) -> bool:
-        """Whether archive records are kept at all."""
+        """Whether the crawl keeps archive records."""
         return self._settings.warc
 
     def keep_page(
         self, row: PageRow, archive: bytes = b"", response_offset: int = 0, *, answer: Fetched | None = None
     ) -> PageRow:
-        """Take note of a page; return its row with the place of its archive record.
+        """Take a page; return its row with the place of its archive record.
 
-        `archive` holds the page's records, the response last, from `response_offset` on. Without an archive, or
-        if the crawl keeps none, the row goes as it is. With its `answer`, a page that has the content of another is
-        marked as its duplicate; if that one's payload is archived too, only a reference to it is.
+        `archive` holds the page's records; the response is the last, from `response_offset` on. Without an archive, or
+        if the crawl keeps none, the row stays as it is. With its `answer`, a page with the same content as another is
+        marked as its duplicate; if the other's payload is archived, only a reference to it is archived.
         """
         original = self._duplicates.find(row) if answer is not None else None
         is_revisit = False
@@ -182,19 +181,19 @@ class Store(PageStore):
         return row
 
     def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
-        """Take note of an answer's records only, as of a redirect or an error: its row goes to the index alone."""
+        """Take the archive records of an answer that is no page, such as a redirect. Its row goes to the index only."""
         return self._keep_records(row, archive, response_offset)
 
     def keep_links(self, rows: Sequence[LinkRow]) -> None:
-        """Take note of a page's links."""
+        """Take a page's links."""
         self._links.keep_all(rows)
 
     def keep_request(self, row: RequestRow) -> None:
-        """Take note of a request, answered or not."""
+        """Take a line of the crawl log: a request, answered or not."""
         self._requests.keep(row)
 
     def sync(self) -> None:
-        """Bring to the disk what was kept before this call; raise OSError, and still hold it, if that fails."""
+        """Write and sync what was kept before this call; if that fails, raise OSError and keep it."""
         with self._syncing:
             self._sync()
             self._hand_over(everything=False)
@@ -203,7 +202,7 @@ class Store(PageStore):
     def close(self) -> None:
         """Sync, and finish all files: journals become parts, the open segment gets its index.
 
-        If the last sync fails, its OSError is raised and what it did not write is gone; so it is as after a crash.
+        If the last sync fails, its OSError is raised and what it did not write is lost, as after a crash.
         """
         with self._syncing:
             try:
@@ -215,9 +214,9 @@ class Store(PageStore):
                 self._finisher.finish_all()
 
     def abandon(self) -> None:
-        """Let go of all files as they are, as a crash would: the next start's repair finishes them.
+        """Close all files as they are, as a crash would: the next start repairs them.
 
-        After `close` there is nothing left to let go of.
+        After `close` this does nothing.
         """
         with self._syncing:
             self._let_go()
@@ -239,14 +238,14 @@ class Store(PageStore):
         return row
 
     def _sync(self) -> None:
-        # Rows are counted before the records are written: the record of each one counted was added before it.
+        # Rows are counted before records are written: the record of each counted row was added before the row.
         counts = [(journal, journal.waiting()) for journal in self._journals]
         self._segments.sync()  # plant: rows-before-records
         for journal, count in counts:
             journal.sync(count)
 
     def _hand_over(self, *, everything: bool) -> None:
-        """Give the finisher the segments that are full and the journals that are due."""
+        """Pass full segments and due journals to the finisher."""
         self._finisher.add(self._segments.take_full())
         settings = self._settings
         for journal in self._journals:

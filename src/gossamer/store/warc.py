@@ -1,11 +1,10 @@
 """Archive records: WARC 1.1, one gzip member each. Pure; runs in the page process.
 
 An exchange becomes two records that name each other: the request, then the response. Heads are kept byte for
-byte, with one exception: fetching has undone the chunking, so a `Transfer-Encoding` header would make readers
-look for chunks that are no longer there. It is kept as `X-Crawler-Transfer-Encoding`.
+byte, with one exception: fetching has removed the chunking, so a `Transfer-Encoding` header would make readers
+look for chunks that do not exist. It is kept as `X-Crawler-Transfer-Encoding`.
 
-In place of a response whose payload is archived already there may stand a revisit record: the head, and where the
-payload is to be found.
+A revisit record may replace a response whose payload is already archived: the head, and where the payload is.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
 
     from gossamer.records.pages import Fetched
 
-# Level 1 of isal: a fifth of zlib's cost at nearly the size. Archives are written once and read seldom.
+# Level 1 of isal: a fifth of zlib's cost at nearly the same size. Archives are written once and read rarely.
 _LEVEL = 1
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name, no time, unknown system
-_STORED_BLOCK_BYTES = 0xFFFF  # the most that one stored block of deflate holds
+_STORED_BLOCK_BYTES = 0xFFFF  # the largest stored block of deflate
 _END = b"\r\n\r\n"  # after every record's block
-_LAST_BLOCK = b"\x01\x04\x00\xfb\xff" + _END  # the end as deflate's last, stored block
+_LAST_BLOCK = b"\x01\x04\x00\xfb\xff" + _END  # `_END` as the last block of deflate, stored
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
 _CONTENT_ENCODING = re.compile(
@@ -50,7 +49,7 @@ class EncodedExchange:
 
 
 def encode_exchange(fetched: Fetched) -> EncodedExchange:
-    """Return the request and response records of an answer. Any bytes a server sends are fine."""
+    """Return the request and response records of an answer. It accepts any bytes from a server."""
     head, body = _unchunked_head(fetched.head), fetched.body
     block_digest = sha1(head, usedforsecurity=False)
     block_digest.update(body)
@@ -87,9 +86,9 @@ def encode_revisit(fetched: Fetched, payload_digest: str, *, same_as: str, same_
 
 
 def _starts(fetched: Fetched, type_: str) -> tuple[bytes, str]:
-    """Return the request's record, and how the record of the answer to it begins."""
+    """Return the request's record, and the beginning of the answer's record."""
     request_id, response_id = _record_ids()
-    # Both were captured in one exchange, so both carry the moment it began, and the address that answered.
+    # Both belong to one exchange, so both have its start time and the address that answered.
     common = (
         f"WARC-Target-URI: {fetched.url}\r\n"
         f"WARC-Date: {warc_date(fetched.started_at)}\r\n"
@@ -129,7 +128,7 @@ def warcinfo(filename: str, at: float, fields: Mapping[str, str]) -> bytes:
 
 
 def digest(data: bytes) -> str:
-    """Return the digest of some bytes as WARC writes it: `sha1:` and base 32."""
+    """Return a digest as WARC writes it: `sha1:` and base 32."""
     return "sha1:" + _base32(sha1(data, usedforsecurity=False).digest())
 
 
@@ -139,7 +138,7 @@ def warc_date(at: float) -> str:
 
 
 def _unchunked_head(head: bytes) -> bytes:
-    if b"transfer-encoding" not in head.lower():  # a plain search is far cheaper than the expression
+    if b"transfer-encoding" not in head.lower():  # a plain search is far cheaper than the regular expression
         return head
     return _TRANSFER_ENCODING.sub(rb"X-Crawler-\1", head)
 
@@ -147,7 +146,7 @@ def _unchunked_head(head: bytes) -> bytes:
 def _truncation(fetched: Fetched) -> str:
     if fetched.truncated is not None:
         return f"WARC-Truncated: {fetched.truncated}\r\n"
-    # Cut off after the headers on purpose: WARC has no word for that.
+    # Cut after the headers on purpose: WARC has no value for that.
     return "WARC-Truncated: unspecified\r\n" if fetched.type_refused else ""
 
 
@@ -161,7 +160,7 @@ def _deflated(header: bytes, block: bytes) -> bytes:
 
 
 def _stored(header: bytes, body: bytes) -> bytes:
-    """Return a record as a gzip member that holds the body as it is: deflating it again would win nothing."""
+    """Return a record as a gzip member with the body stored: deflating it again would save nothing."""
     deflate = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS)
     parts: list[bytes | memoryview] = [_GZIP_HEADER, deflate.compress(header)]
     parts.append(deflate.flush(isal_zlib.Z_SYNC_FLUSH))
@@ -178,7 +177,7 @@ def _stored(header: bytes, body: bytes) -> bytes:
 
 
 def _base32(sha1_digest: bytes) -> str:
-    """Return 20 bytes in base 32, for half of what the standard library takes."""
+    """Return 20 bytes in base 32, in half the time of the standard library."""
     number = int.from_bytes(sha1_digest, "big")
     return "".join([_BASE32_PAIRS[number >> shift & 0x3FF] for shift in range(150, -1, -10)])
 
