@@ -24,7 +24,7 @@ MAX_STALE: Final = 1_000  # dead entries in the heaps, unless they are outnumber
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkbenchSettings:
-    """How much a worker takes in hand."""
+    """How many sites and URLs a worker holds at once."""
 
     max_sites_in_hand: int = field(
         default=10_000,

@@ -24,7 +24,7 @@ _TIME: Final = "%Y-%m-%d %H:%M:%S"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """When a new log file is begun, and how many old ones are kept."""
+    """When the log is rotated, and how many old files are kept."""
 
     log_size_bytes: int = field(
         default=10_000_000,

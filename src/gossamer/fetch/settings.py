@@ -1,4 +1,4 @@
-"""What the operator may set about fetching, with the defaults."""
+"""The settings of fetching."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _setting(help_text: str, **bounds: float) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchSettings:
-    """How requests are made: to whom, how many at once, for how long, and how much is taken in."""
+    """Which servers may be contacted, how many at once, for how long, and how much of an answer is received."""
 
     nameserver: str | None = field(
         default=None,
@@ -107,7 +107,7 @@ class FetchSettings:
 
 
 def _is_endpoint(text: str) -> bool:
-    """Tell whether this is an IP address, perhaps with a port; one of IPv6 then stands in brackets."""
+    """Return whether this is an IP address, or one with a port; an IPv6 address with a port is in brackets."""
     if _version(text):
         return True
     address, _, port = text.rpartition(":")

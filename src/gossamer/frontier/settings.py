@@ -1,4 +1,4 @@
-"""What the operator may set about the frontier: where it is."""
+"""The settings of the frontier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierSettings:
-    """Where the frontier is, and how long its workers may be silent. Never holds a password."""
+    """Where the frontier is, and how long a worker may be silent. The settings never hold a password."""
 
     frontier: str = field(
         default="",
@@ -36,13 +36,13 @@ class FrontierSettings:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.crawl_name):
-            raise ValueError(f"{self.crawl_name!r} is no name for a crawl: use letters, digits, -, _ and .")
+            raise ValueError(f"{self.crawl_name!r} is not a name for a crawl: use letters, digits, -, _ and .")
         if not self.frontier:
             return
-        from gossamer.frontier.postgres.address import split_password  # only who has a database loads its driver
+        from gossamer.frontier.postgres.address import split_password  # load the driver only for a database
 
         if split_password(self.frontier)[1]:
             raise GossamerError(
-                "The frontier's address must not hold a password, which others could read in the list of processes or "
-                "in crawl.toml: give it in GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE."
+                "The frontier's address must not hold a password, because other users could read it in the list of "
+                "processes or in crawl.toml: give it in GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE."
             )

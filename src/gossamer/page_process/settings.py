@@ -1,16 +1,16 @@
-"""What the operator may set about reading pages, with the defaults."""
+"""The settings of reading pages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-SITEMAP_PAGES: Final = 10  # a sitemap may take as long as so many pages: it lists what a hundred of them link to
+SITEMAP_PAGES: Final = 10  # a sitemap may take this many times the deadline of a page: it lists more links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSettings:
-    """What is read in a page, and what that may cost."""
+    """What is extracted from a page, and how much time and memory that may take."""
 
     text: Literal["fast", "balanced", "best"] = field(
         default="fast",

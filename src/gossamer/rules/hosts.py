@@ -62,7 +62,7 @@ NOTHING_ALLOWED: Final = RobotsRules(group="*", rules=(Rule(False, "/"),)).to_te
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsSettings:
-    """How long a robots.txt that cannot be had keeps its host closed."""
+    """How long a host is blocked when its robots.txt cannot be fetched."""
 
     robots_retry_waits_s: tuple[float, ...] = field(
         default=(600.0, 3_600.0, 21_600.0, 86_400.0),

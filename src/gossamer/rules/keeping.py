@@ -40,7 +40,7 @@ class KeepingSettings:
     def __post_init__(self) -> None:
         for language in self.languages:
             if not _LANGUAGE.fullmatch(language):
-                raise ValueError(f"{language!r} names no language: use two or three small letters, such as de or en")
+                raise ValueError(f"{language!r} is not a language: use two or three small letters, such as de or en")
 
 
 def is_foreign(language: str, wanted: Collection[str]) -> bool:

@@ -23,7 +23,7 @@ NOTHING_GETS_OUT: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageSettings:
-    """When failures are taken for our own."""
+    """When failures count as an outage of the crawl's own network."""
 
     outage_sites: int = field(
         default=10,

@@ -24,7 +24,7 @@ MAX_SLOWNESS_DELAYS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceSettings:
-    """How fast sites are asked, and how often again for what failed."""
+    """How fast a site is visited, and how often a failure is tried again."""
 
     delay_s: float = field(
         default=70.0,

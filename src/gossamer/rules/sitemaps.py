@@ -28,7 +28,7 @@ _BEHALF: Final = "#"  # no normalised URL has a fragment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SitemapSettings:
-    """Whether sitemaps are read, and how many."""
+    """Whether sitemaps are read, and how many of a host."""
 
     sitemaps: bool = field(
         default=False, metadata={"help": "Read the sitemaps of sites, and follow the links that they list."}

@@ -49,7 +49,7 @@ class Trap(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrapSettings:
-    """Where a site stops being one that was made for people."""
+    """Which links are refused because they seem to lead into a trap."""
 
     trap_limits: bool = field(
         default=True,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """What is kept, and when files are closed."""
+    """Which files are written, and when each is finished."""
 
     warc: bool = field(
         default=True, metadata={"help": "Keep every page exactly as the server sent it, in WARC archives."}

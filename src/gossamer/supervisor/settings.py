@@ -1,4 +1,4 @@
-"""What the operator may set about the supervision of workers."""
+"""The settings of the supervision of workers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupervisorSettings:
-    """When a worker is given up, and how often progress is told."""
+    """When a worker is replaced, and how often progress is printed."""
 
     worker_silence_s: float = field(
         default=60.0,

@@ -1,4 +1,4 @@
-"""What the operator may set about a worker's own rhythm."""
+"""The settings of a worker's intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """How often a worker reports, and how long it takes to stop."""
+    """How often a worker reports, and how long a shutdown may take."""
 
     batch_s: float = field(
         default=0.5,
