@@ -49,7 +49,7 @@ class Clock:
     def say(self, line: str) -> None:
         """Hear that a part begins, which ends with the move."""
 
-    def show(self, done: str, urls: int, of_urls: int) -> None:  # noqa: ARG002 - an audience's
+    def show(self, done: str, urls: int, of_urls: int) -> None:  # noqa: ARG002 - a reporter's
         """Hear how far it is."""
         self.parts[done.lower()] = time.perf_counter() - self.began_s
 

@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> None:
                     task = bar.add_task("Loading seeds", total=count)
                     loaded = load_seeds(
                         frontier, read_seeds([file]),
-                        report=lambda done: bar.update(task, completed=done.lines), complain=print,
+                        report=lambda done: bar.update(task, completed=done.lines), on_bad_line=print,
                     )  # fmt: skip
                 wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
                 stop.set()

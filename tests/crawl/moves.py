@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
 
-    from gossamer.crawl.moving import Moved
+    from gossamer.crawl.moving import MoveResult
     from gossamer.frontier import Frontier
     from gossamer.records import Outcome
 
@@ -133,7 +133,7 @@ def open_own(folder: Path) -> Frontier:
     return open_frontier(folder, read_settings(folder).frontier, begin=False)
 
 
-def run_move(folder: Path, to: str, *, delete_old: bool = False) -> Moved:
+def run_move(folder: Path, to: str, *, delete_old: bool = False) -> MoveResult:
     """Move in this process."""
     return move(folder, to, None, Silence(), delete_old=delete_old)
 

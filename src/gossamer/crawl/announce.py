@@ -1,4 +1,4 @@
-"""What a crawl says before it begins: what will happen, and what may be wrong with that. Pure."""
+"""The lines that a crawl prints before it begins: its scope, its speed, and warnings about its settings. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _SCOPES: Final = {
     Scope.SITE: "Staying on the seeds' sites",
     Scope.WEB: "Following links anywhere",
 }
-FEW_SITES: Final = 3  # with so few it may well be the operator's own, and the delay is what limits
+FEW_SITES: Final = 3  # so few sites are often the operator's own, where a shorter delay is fine
 HOUR_S: Final = 3_600
 
 
 def announce(settings: Settings, stats: Stats, *, workers: int, folder: Path) -> tuple[str, str]:
-    """Return two lines: how far and how fast the crawl goes, and under which name and to where."""
+    """Return two lines: the scope and greatest speed of the crawl; its user agent, workers and folder."""
     return (
         f"{_SCOPES[settings.scope.scope]}: {ceiling(settings, stats.sites)}",
         f"As {settings.crawl.user_agent}; {count(workers, 'worker')}; into {folder}",
@@ -31,7 +31,7 @@ def announce(settings: Settings, stats: Stats, *, workers: int, folder: Path) ->
 
 
 def ceiling(settings: Settings, sites: int) -> str:
-    """Say how many pages an hour the delay allows."""
+    """Return how many pages an hour the delay allows, as text."""
     named, delay_s = count(sites, "site"), settings.pace.delay_s
     if not delay_s:
         return f"{named}, without a delay, as fast as they answer"
@@ -42,7 +42,7 @@ def ceiling(settings: Settings, sites: int) -> str:
 
 
 def warnings(settings: Settings) -> list[str]:
-    """Return what the operator should think about once more."""
+    """Return a warning for each setting that is risky or impolite."""
     found = []
     if settings.fetch.insecure:
         found.append("CERTIFICATES ARE NOT VERIFIED (--insecure): anyone on the way can forge what is crawled")

@@ -1,4 +1,4 @@
-"""Which engine a crawl's frontier has: the only place that knows."""
+"""Opens the frontier of a crawl. This is the only place that picks an engine."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ PASSWORD_VARIABLE: Final = "PGPASSWORD"  # where libpq looks for it  # noqa: S10
 
 
 def open_frontier(folder: Path, settings: FrontierSettings, *, to_read: bool = False, begin: bool = True) -> Frontier:
-    """Open the frontier that the settings name: to work, upgrading it as needed, or only to read.
+    """Open the frontier that the settings name, to write (which upgrades an old one) or only to read.
 
-    `begin` one if it is not there, or say so.
+    With `begin`, create a missing frontier; without, refuse.
     """
     if not settings.frontier:
         file = folder / FRONTIER_FILE
@@ -52,16 +52,18 @@ def open_frontier(folder: Path, settings: FrontierSettings, *, to_read: bool = F
 
 
 def open_for_start(folder: Path, wanted: FrontierSettings) -> Frontier:
-    """Open the frontier that a start names, which must be the folder's own if the folder holds a crawl.
+    """Open the frontier that a start names. If the folder holds a crawl, it must be the frontier of that crawl.
 
-    A database may have got a new address: what counts is the crawl in it.
+    The address of a database may change: the identity of the crawl in it decides.
     """
     own = find_own(folder)
     if own is None or (own.frontier and own.identity is None and not (folder / HOME_FILE).exists()):
-        return open_frontier(folder, wanted)  # nothing has begun, but settings may be there
+        return open_frontier(folder, wanted)  # no crawl has begun here, though settings may exist
     if bool(own.frontier) != bool(wanted.frontier):
         raise GossamerError(_changed(folder, own, wanted))
-    is_unsure = own.identity is None and own.place == Place(wanted.frontier, wanted.crawl_name)  # whether it ever began
+    is_unsure = own.identity is None and own.place == Place(
+        wanted.frontier, wanted.crawl_name
+    )  # it may never have begun
     frontier = open_frontier(folder, wanted, begin=is_unsure)
     if not _is_own(frontier, own, wanted):
         with frontier:
@@ -77,7 +79,7 @@ def _is_own(frontier: Frontier, own: Own, wanted: FrontierSettings) -> bool:
     from gossamer.frontier.postgres import PostgresFrontier
 
     assert isinstance(frontier, PostgresFrontier)
-    return frontier.knows_home()  # an older version began it, and kept no identity
+    return frontier.knows_home()  # an older version began the crawl and noted no identity
 
 
 def _changed(folder: Path, own: Own, wanted: FrontierSettings) -> str:
@@ -103,10 +105,10 @@ def _name(folder: Path, where: Own | FrontierSettings) -> str:
 
 @contextmanager
 def open_existing(folder: Path, *others: Path) -> Iterator[Frontier]:
-    """Open the frontier of a crawl that was begun before, to read: changes nothing, and needs no right to.
+    """Open the frontier of an existing crawl to read. This changes nothing and needs no permission to write.
 
-    `others` are the folders of more machines on the same crawl. A database is where GOSSAMER_FRONTIER says, if that one
-    holds the crawl; else where the crawl itself found it.
+    `others` are the folders of the crawl's other machines. A database is looked for at GOSSAMER_FRONTIER, then at the
+    address that the crawl itself used.
     """
     with _opened(folder, *others, to_read=True) as frontier:
         yield frontier
@@ -114,7 +116,7 @@ def open_existing(folder: Path, *others: Path) -> Iterator[Frontier]:
 
 @contextmanager
 def change_existing(folder: Path) -> Iterator[Frontier]:
-    """Open the frontier of a crawl that was begun before, to change it; never begins one."""
+    """Open the frontier of an existing crawl to change it; never create one."""
     with _opened(folder, to_read=False) as frontier:
         yield frontier
 
@@ -149,7 +151,7 @@ def _open_own(folder: Path, own: Own, settings: FrontierSettings, *, to_read: bo
 
 
 def frontier_of(folder: Path, *others: Path) -> FrontierSettings:
-    """Return where the frontier of the crawl with these folders is; refuse a folder without one, or of another."""
+    """Return where the frontier of these folders' crawl is; refuse folders without a crawl or of different crawls."""
     return _own_of(folder, *others)[1]
 
 
@@ -177,9 +179,9 @@ def _read_own(folder: Path) -> tuple[Own, FrontierSettings]:
 
 
 def hide_password(environment: MutableMapping[str, str]) -> None:
-    """Move the password of the frontier's address to where libpq, and libpq alone, looks for it.
+    """Move the password of the frontier's address to the variable that only libpq reads.
 
-    From there our own processes inherit it, and it gets into no setting, file or message.
+    Our own processes inherit it there, and it never reaches a setting, a file or a message.
     """
     if address := environment.get(ADDRESS_VARIABLE):
         from gossamer.frontier.postgres.address import split_password
@@ -190,7 +192,7 @@ def hide_password(environment: MutableMapping[str, str]) -> None:
 
 
 def home_of(folder: Path) -> str:
-    """Return a name for this folder that no other has, nor a copy of it: its lock vouches only for its own workers."""
+    """Return a name that is unique to this folder; a copy gets another, because a lock covers only its own workers."""
     file = folder / HOME_FILE
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)

@@ -1,8 +1,8 @@
-"""What the operator wants left alone, brought into the frontier: from the exclusion file at a start, or at any time.
+"""Brings the operator's exclusions into the frontier: from the exclusion file at a start, from a command at any time.
 
-The frontier's list is what every worker on every machine hears with its next heartbeat, within seconds. Whole sites are
-not even claimed: their queues stay as they are, and go on when they are readmitted. What other entries name (hosts,
-beginnings of URLs) is barred by workers, URL by URL, as its turn comes, and queued again when it is readmitted.
+Every worker on every machine gets the frontier's list with its next heartbeat, within seconds. An excluded site is not
+claimed: its queue stays as it is until the site is readmitted. Other entries (hosts, beginnings of URLs) make workers
+bar URLs one by one, as their turn comes; readmitting the entry queues them again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from gossamer.crawl.compose import read_exclusions
-from gossamer.crawl.rejudging import NOBODYS, admit_barred
+from gossamer.crawl.rejudging import NO_CLAIM, admit_barred
 from gossamer.crawl.rules import judge_of
 from gossamer.errors import GossamerError
 from gossamer.records import Batch, GivenUp, Reason, Visit
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gossamer.rules.scope import ScopeSettings
 
 APPLIED_FILE: Final = "excluded-sites.txt"
-PURGE_URLS: Final = 1_000  # given up per transaction: workers want to get through
+PURGE_URLS: Final = 1_000  # given up per transaction: workers must not wait long
 
 _COLUMNS: Final = ["url", "warc_file", "warc_offset", "warc_length"]
 
@@ -49,7 +49,7 @@ def apply_exclusions(frontier: Frontier, folder: Path, exclusions: Exclusions) -
 
 
 def read_entries(texts: Sequence[str]) -> list[str]:
-    """Return each entry in its one spelling; refuse what would exclude nothing."""
+    """Return each entry in its normal form; refuse an entry that would exclude nothing."""
     entries = []
     for text in texts:
         entry = read_entry(text.strip())
@@ -67,9 +67,9 @@ def read_entries(texts: Sequence[str]) -> list[str]:
 
 
 def readmit(frontier: Frontier, entries: Sequence[str], settings: ScopeSettings) -> int:
-    """Take entries off the list, and queue again what they barred; return how many URLs that are.
+    """Take entries off the list and queue the URLs again that they barred; return how many.
 
-    Refuses entries that are not on the list, or that the exclusion file names.
+    Refuses entries that are not on the list, and entries that the exclusion file names.
     """
     in_file = read_exclusions(settings.exclude_file)
     listed = frontier.exclusions()
@@ -83,7 +83,7 @@ def readmit(frontier: Frontier, entries: Sequence[str], settings: ScopeSettings)
 
 
 def give_up_queued(frontier: Frontier, entries: Sequence[str]) -> int:
-    """Give up what is queued and excluded by these entries, and forget what they barred; return how many URLs."""
+    """Give up the queued URLs that these entries exclude, and forget those that they barred; return how many."""
     exclusions, _ = Exclusions.parse(entries)
     barred = ((link, why) for link, why in frontier.barred() if exclusions.find(link.url, link.host) is not None)
     given_up = 0
@@ -94,7 +94,7 @@ def give_up_queued(frontier: Frontier, entries: Sequence[str]) -> int:
         hashes = (url_hash for url, url_hash in frontier.queued(site) if exclusions.find(url, host_of(url)) is not None)
         while some := list(islice(hashes, PURGE_URLS)):
             outcomes = [(url_hash, GivenUp(reason=Reason.EXCLUDED)) for url_hash in some]
-            frontier.complete(Batch(visits=[Visit(site=site, epoch=NOBODYS, outcomes=outcomes)]))
+            frontier.complete(Batch(visits=[Visit(site=site, epoch=NO_CLAIM, outcomes=outcomes)]))
             given_up += len(some)
     return given_up
 

@@ -1,4 +1,4 @@
-"""A crawl's folder: whether it may be used, and its settings. Archives and tables are the store's."""
+"""A crawl's folder: whether it may be used, and its settings. The store owns the archives and tables in it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE: Final = "crawl.toml"
 FRONTIER_FILE: Final = "frontier.sqlite"
-HOME_FILE: Final = "home"  # with a frontier elsewhere: what this folder is called there
+HOME_FILE: Final = "home"  # holds the name of this folder in a frontier on another machine
 
-_BEFORE_A_CRAWL: Final = {LOCK_FILE, HOME_FILE, "logs"}  # what a start that was cut off may have left
+_BEFORE_A_CRAWL: Final = {LOCK_FILE, HOME_FILE, "logs"}  # an interrupted start may leave these
 
 
 def holds_crawl(folder: Path) -> bool:
-    """Tell whether a crawl was started in a folder before."""
+    """Return whether a crawl was started in a folder before."""
     return any((folder / name).exists() for name in (SETTINGS_FILE, FRONTIER_FILE))
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a new crawl; refuse one that holds anything else."""
+    """Make the folder of a new crawl; refuse a folder that holds other files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         strangers = {path.name for path in folder.iterdir() if path.suffix != TEMPORARY_SUFFIX} - _BEFORE_A_CRAWL
@@ -50,7 +50,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _existing(path: Path) -> Path:
-    """Return a path, or the nearest above it, that is there."""
+    """Return a path, or its nearest parent, that exists."""
     return next(each for each in (path, *path.parents) if os.path.lexists(each))
 
 
@@ -62,7 +62,7 @@ def gather_settings(
     spell: Callable[[str], str] | None = None,
     note: Callable[[str], object] = lambda _line: None,
 ) -> Settings:
-    """Gather a crawl's settings. Paths become absolute: the next start may be typed in another folder."""
+    """Gather a crawl's settings. Paths become absolute: the operator may resume the crawl from another folder."""
     sections = gather(SECTIONS, file=file, environment=environment, flags=flags, spell=spell, note=note)
     for name, section in sections.items():
         paths = {field.name: getattr(section, field.name) for field in dataclasses.fields(section)}
@@ -80,7 +80,7 @@ def write_settings(folder: Path, settings: Settings) -> None:
 
 
 def _note_delay(folder: Path, delay_s: float) -> None:
-    """Write down from when on which delay holds, so that `verify` can judge every gap by the delay of its time."""
+    """Note since when a delay holds, so that `verify` can check every wait against the delay of its time."""
     before = read_delays(folder)
     if not before or before[-1][1] != delay_s:
         with (folder / DELAYS_FILE).open("a", encoding="utf-8") as file:
@@ -88,7 +88,7 @@ def _note_delay(folder: Path, delay_s: float) -> None:
 
 
 def read_settings(folder: Path) -> Settings:
-    """Read the settings that the crawl runs with, and nothing else: all its processes have the same."""
+    """Read the settings that the crawl runs with, from its file only: all its processes must have the same."""
     if not (folder / SETTINGS_FILE).exists():
         raise GossamerError(
             f"There is no {SETTINGS_FILE} in {folder}: `{to_type('crawl', folders=folder)}` writes it when it starts."

@@ -1,6 +1,6 @@
-"""A crawl's log file: appended to by all its processes, rotated by size and age, reopened when somebody else moves it.
+"""A crawl's log file. All its processes append to it; it is rotated by size and age, and reopened when it was moved.
 
-What belongs here: `logs/gossamer.log`. What does not: the log of requests, which is a table of the store's.
+What belongs here: `logs/gossamer.log`. What does not: the log of requests, which is a table in the store.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class LogSettings:
 
 
 class _LogFile(WatchedFileHandler):
-    """A file that is opened anew when it was moved away. What cannot be written is dropped: a log ends no crawl."""
+    """A log file that is reopened when it was moved away. A line that cannot be written is dropped."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError):  # no room, no descriptors, no folder: the next line tries again
+        with suppress(OSError):  # disk full, no descriptors, no folder: the next line tries again
             super().emit(record)
 
 
 @contextmanager
 def open_log(folder: Path, level: str) -> Iterator[None]:
-    """Let this process log to the crawl's file. All append to one file, which only the supervisor rotates."""
+    """Let this process log to the crawl's file, which only the supervisor rotates."""
     root = logging.getLogger()
     former = root.level
     root.setLevel(level.upper())
@@ -73,7 +73,7 @@ def open_log(folder: Path, level: str) -> Iterator[None]:
 
 @contextmanager
 def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]:
-    """Let what a logger hears go to the crawl's file too; how much it hears is left as it is."""
+    """Write what a logger gets to the crawl's file as well; the logger's own level is not changed."""
     handler = _LogFile(folder / LOG_FILE, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
     handler.setLevel(level.upper())
@@ -86,20 +86,20 @@ def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]
 
 
 def reopen_log() -> None:
-    """Let go of a log file that was moved away, now and not with the next line, so that it can be compressed."""
+    """Close a log file that was moved away, now and not at the next line, so that it can be compressed."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _LogFile):
             handler.acquire()
             try:
-                with suppress(OSError):  # as above
+                with suppress(OSError):  # the next line tries again
                     handler.reopenIfNeeded()
             finally:
                 handler.release()
 
 
 def reopen_output(folder: Path) -> None:
-    """Let what this process prints (a crash of the interpreter, say) go to the log file that is there now."""
-    with suppress(OSError):  # no room, no descriptors: the old file will do
+    """Redirect the output of this process (such as an interpreter's crash) to the new log file."""
+    with suppress(OSError):  # disk full, no descriptors: keep the old file
         descriptor = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             for printed in (sys.stdout, sys.stderr):
@@ -109,7 +109,7 @@ def reopen_output(folder: Path) -> None:
 
 
 def rotate_log(folder: Path, settings: LogSettings, *, now_at: float) -> bool:
-    """Begin a new log file if this one is full or old, and tell whether; the oldest goes."""
+    """Begin a new log file if this one is full or old, and return whether; the oldest file is deleted."""
     log = folder / LOG_FILE
     try:
         size = log.stat().st_size
@@ -126,17 +126,17 @@ def rotate_log(folder: Path, settings: LogSettings, *, now_at: float) -> bool:
 
 
 def _began_at(log: Path, now_at: float) -> float:
-    """Return when a log file was begun (Unix seconds): its first line says so, and no clock of the file system's."""
+    """Return when a log file was begun (Unix seconds), from its first line: file systems do not record it."""
     with log.open("rb") as file:
         first = file.readline(len("2026-01-31 23:59:59")).decode("ascii", "replace")
     try:
         return time.mktime(time.strptime(first, _TIME))
-    except ValueError:  # something printed, not logged
+    except ValueError:  # the line was printed, not logged
         return now_at
 
 
 def has_terminal() -> bool:
-    """Tell whether a person's terminal is there, as opposed to a service or a terminal that was closed."""
+    """Return whether this process has a terminal: a service has none, and a terminal may have been closed."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR))
     except OSError:

@@ -1,16 +1,16 @@
-"""Moving a crawl's frontier to another database: copy, check, switch. Safe to kill at any moment, and to run again.
+"""Moves a crawl's frontier to another database: copy, check, switch. It can be killed at any moment and run again.
 
-In this order, each step on the disk before the next (docs/decisions/0015):
+The steps, each durable before the next begins (docs/decisions/0015):
 
-1. the source is marked as leaving: nothing else writes to it from here on;
-2. the copy is written, under a mark or a name that keeps everybody away from it;
-3. both sides are compared, and the copy is audited;
-4. the source is marked as moved, naming the target: this is the switch. Before it, the crawl can stay; after it, never;
-5. the copy goes live;
-6. the folder's settings and its note name the target.
+1. Mark the source as leaving: nothing else writes to it from here on.
+2. Write the copy, under a mark or a name that no worker accepts.
+3. Compare both sides, and audit the copy.
+4. Mark the source as moved and name the target. This is the switch: after it, the move cannot be called off.
+5. Make the copy live.
+6. Write the target into the folder's settings and its note.
 
-A start between any two of them is refused and told what to do. Running the move again goes on: before the switch it
-copies anew, after it does what is left.
+A start between two steps is refused with a message that says what to do. Running the move again continues it: before
+the switch it copies from the beginning, after the switch it does the remaining steps.
 """
 
 from __future__ import annotations
@@ -40,32 +40,34 @@ if TYPE_CHECKING:
     from gossamer.crawl.settings import Settings
     from gossamer.frontier.moving import Row, Source, Standing, Target
 
-    class Audience(Protocol):
-        """Whoever waits for a move."""
+    class MoveReporter(Protocol):
+        """Receives the messages and the progress of a move."""
 
         def say(self, line: str) -> None:
-            """Hear what happens."""
+            """Report a line of text."""
 
         def show(self, done: str, urls: int, of_urls: int) -> None:
-            """See how many URLs were copied, or checked; called often."""
+            """Report how many URLs were copied or checked; called often."""
 
 
-SQLITE: Final = "sqlite"  # how the file in the crawl's folder is called
+SQLITE: Final = "sqlite"  # stands for the file in the crawl's folder
 _URLS: Final = ("seen", "barred")  # tables with a row per known URL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """What became of a move."""
+class MoveResult:
+    """What a move has done."""
 
     place: str  # where the frontier is now
-    urls: int | None  # that were carried there; None: it was there before
-    kept: tuple[str, ...]  # frontiers that were left behind, and are kept
+    urls: int | None  # how many were copied; None: the frontier was there before
+    kept: tuple[str, ...]  # old frontiers, which are kept
 
 
-def move(folder: Path, to: str | None, crawl_name: str | None, audience: Audience, *, delete_old: bool) -> Moved:
-    """Move the frontier of the crawl in a folder to a database, or to a file in the folder; or only delete old ones."""
-    _find(folder)  # before a lock file is made where no crawl is
+def move(
+    folder: Path, to: str | None, crawl_name: str | None, reporter: MoveReporter, *, delete_old: bool
+) -> MoveResult:
+    """Move the frontier of a folder's crawl to a database or into the folder; with `delete_old`, delete old ones."""
+    _find(folder)  # before a lock file is created in a folder without a crawl
     with hold_folder(folder):
         own, settings = _find(folder), _settings(folder)
         try:
@@ -76,22 +78,22 @@ def move(folder: Path, to: str | None, crawl_name: str | None, audience: Audienc
                     crawl_name=crawl_name or own.crawl_name,
                     lease_s=settings.frontier.lease_s,
                 )
-                own, urls = _Move(folder, own, settings, wanted, audience).run()
+                own, urls = _Move(folder, own, settings, wanted, reporter).run()
             if delete_old:
-                own = _delete_old(folder, own, settings, audience)
+                own = _delete_old(folder, own, settings, reporter)
         except (FrontierError, OSError) as error:
             raise GossamerError(
-                f"The move was cut off ({error}): see to that, and run the same command again."
+                f"The move was interrupted ({error}): fix that and run the same command again."
             ) from error
     kept = tuple(_destination(folder, place).place for place in own.moved_from)
-    return Moved(place=_destination(folder, own.place).place, urls=urls, kept=kept)
+    return MoveResult(place=_destination(folder, own.place).place, urls=urls, kept=kept)
 
 
 class _Move:
     """One run of `gossamer move`."""
 
     def __init__(
-        self, folder: Path, own: Own, settings: Settings, wanted: FrontierSettings, audience: Audience
+        self, folder: Path, own: Own, settings: Settings, wanted: FrontierSettings, reporter: MoveReporter
     ) -> None:
         self._folder = folder
         self._own = own
@@ -99,15 +101,15 @@ class _Move:
         self._wanted = wanted
         self._place = Place(wanted.frontier, wanted.crawl_name if wanted.frontier else "")
         self._to = _destination(folder, self._place)
-        self._audience = audience
+        self._reporter = reporter
 
     def run(self) -> tuple[Own, int | None]:
-        """Return the folder's own frontier as it is then, and how many URLs were carried."""
+        """Move; return the folder's own frontier afterwards, and how many URLs were copied."""
         with closing(_open_source(self._folder, self._settings.frontier, self._own.place)) as source:
             standing = source.standing()
             if self._own.identity not in (None, standing.identity):
                 raise GossamerError(
-                    "The folder's frontier holds another crawl than the folder: look where it has gone."
+                    "The folder's frontier holds another crawl than the folder: find the frontier of this one."
                 )
             if self._place == self._own.place:
                 return self._stay(source, standing), None
@@ -123,11 +125,11 @@ class _Move:
         return self._write_down(standing.identity), urls
 
     def _stay(self, source: Source, standing: Standing) -> Own:
-        """Call off a move that was cut off, if there was one: the crawl is to be where it is."""
+        """Call off an interrupted move, if there was one: the crawl stays where it is."""
         if standing.state is State.LEAVING:
             source.stay()
             SqliteTarget(self._folder / FRONTIER_FILE).discard()
-            self._audience.say("The move that was cut off is called off: the crawl stays where it is.")
+            self._reporter.say("The interrupted move is called off: the crawl stays where it is.")
         elif standing.state is not State.LIVE:
             raise self._gone(standing)
         write_settings(self._folder, replace(self._settings, frontier=self._wanted))
@@ -138,16 +140,16 @@ class _Move:
         return MovedError(here.place, standing, here=here.frontier or SQLITE, folders=[self._folder])
 
     def _copy(self, source: Source, target: Target, standing: Standing) -> tuple[str, int]:
-        """Copy, check and switch; return the move's number, and how many URLs were copied."""
+        """Copy, check and switch; return the id of the move, and how many URLs were copied."""
         target.refuse_if_taken(standing.identity)
         if standing.state is State.LIVE:
-            source.settle(self._audience.say)
+            source.settle(self._reporter.say)
         move = uuid4().hex
         source.leave(move, self._to)
         try:
             urls = self._write(source, target, move)
             source.mark_moved(move)
-        except BaseException:  # but not a kill: then the next run goes on, or calls it off
+        except BaseException:  # a killed move is continued or called off by the next run
             with suppress(FrontierError, MovedError):
                 source.stay()
                 target.discard()
@@ -171,10 +173,10 @@ class _Move:
         for table in copied.keys() | written.keys():
             if copied[table] != written[table]:
                 raise GossamerError(_differing(table, copied[table], written[table]))
-        self._audience.say("Checking that the copy contradicts itself nowhere.")
+        self._reporter.say("Checking that the copy is consistent.")
         if problems := target.audit():
             verify = to_type("verify", folders=self._folder)
-            raise GossamerError(f"The frontier contradicts itself ({problems[0]}): see `{verify}`, then move it.")
+            raise GossamerError(f"The frontier is inconsistent ({problems[0]}): see `{verify}`, then move it.")
         return known
 
     def _watched(
@@ -184,10 +186,10 @@ class _Move:
         for table, rows in chunks:
             yield table, rows
             urls += len(rows) if table in _URLS else 0
-            self._audience.show(done, urls, known)
+            self._reporter.show(done, urls, known)
 
     def _write_down(self, identity: str) -> Own:
-        """Let the folder's settings name the target, and then its note, which is what starts obey."""
+        """Write the target into the folder's settings, and then into its note, which starts obey."""
         write_settings(self._folder, replace(self._settings, frontier=self._wanted))
         left = [place for place in (*self._own.moved_from, self._own.place) if place != self._place]
         own = Own(
@@ -211,8 +213,8 @@ def _differing(table: str, here: object, there: object) -> str:
     return f"The copy differs from the frontier in {table} ({here}; {there}): nothing was switched. Run it again."
 
 
-def _delete_old(folder: Path, own: Own, settings: Settings, audience: Audience) -> Own:
-    """Delete the frontiers that the crawl was moved away from; the crawl must be found where it is now."""
+def _delete_old(folder: Path, own: Own, settings: Settings, reporter: MoveReporter) -> Own:
+    """Delete the frontiers that the crawl was moved away from, once the crawl is found at its present place."""
     with open_frontier(folder, own.within(settings.frontier), begin=False) as frontier:
         if frontier.identity != own.identity:
             raise GossamerError("The folder's frontier holds another crawl than the folder: nothing is deleted.")
@@ -226,7 +228,7 @@ def _delete_old(folder: Path, own: Own, settings: Settings, audience: Audience) 
                 old.delete()
         own = replace(own, moved_from=tuple(each for each in own.moved_from if each != place))
         note_own(folder, own)
-        audience.say(f"Deleted {name}.")
+        reporter.say(f"Deleted {name}.")
     return own
 
 

@@ -1,7 +1,7 @@
-"""Which frontier is a folder's own: written down at every start, so that no other one is taken for it.
+"""Notes which frontier belongs to a folder, at every start, so that no start uses another one by mistake.
 
-Settings say where a start looks for the frontier. They may be changed by mistake, such as by a variable that was
-exported for another crawl. This note says which crawl the folder's pages belong to.
+Settings say where a start looks for the frontier. The operator may change them by mistake, such as by a variable that
+was exported for another crawl. This note says which crawl the folder's pages belong to.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NOTE_FILE: Final = "frontier.json"
 
 
 class Place(NamedTuple):
-    """A frontier that the crawl was moved away from: as in the settings."""
+    """Where a frontier is, as written in the settings."""
 
     frontier: str
     crawl_name: str
@@ -35,24 +35,23 @@ class Own:
 
     frontier: str  # a database's address without password; empty: the file in the folder
     crawl_name: str
-    identity: str | None  # of the crawl; None: an older version began it
-    moved_from: tuple[Place, ...] = ()  # what is kept until `gossamer move --delete-old`
+    identity: str | None  # of the crawl; None: an older version began the crawl
+    moved_from: tuple[Place, ...] = ()  # kept until `gossamer move --delete-old`
 
     @property
     def place(self) -> Place:
-        """Where it is."""
+        """Where the frontier is."""
         return Place(self.frontier, self.crawl_name if self.frontier else "")
 
     def within(self, settings: FrontierSettings) -> FrontierSettings:
-        """Return settings that lead to it."""
+        """Return settings that name this frontier."""
         return replace(settings, frontier=self.frontier, crawl_name=self.crawl_name)
 
 
 def find_own(folder: Path) -> Own | None:
-    """Return a folder's own frontier; None if there is no crawl in it.
+    """Return a folder's own frontier; None if the folder holds no crawl.
 
-    Without a note, a file that is in use counts for more than a database that the settings name: somebody has named
-    that one since.
+    Without a note, a frontier file in use wins over a database in the settings: the operator named that one later.
     """
     note = folder / NOTE_FILE
     if note.is_file():
@@ -68,7 +67,7 @@ def find_own(folder: Path) -> Own | None:
 
 
 def note_own(folder: Path, own: Own) -> None:
-    """Write down which frontier is the folder's own."""
+    """Note which frontier is the folder's own."""
     if find_own(folder) != own:
         with replacing(folder / NOTE_FILE) as file:
             file.write(json.dumps(asdict(own), indent=1).encode())

@@ -1,7 +1,7 @@
-"""What is queued, barred and stored, judged again when a crawl goes on under other rules than before.
+"""Applies changed rules to the URLs that a resumed crawl knows already.
 
-Narrower rules bar what is queued. Wider ones bring back what is barred, and what pages link to that are stored in this
-folder. All of that may be repeated: a start that was cut off does it again, and nothing gets lost.
+Narrower rules bar queued URLs. Wider rules queue barred URLs again, and the links of the pages stored in this folder.
+All of this may be repeated: after an interrupted start, the next start does it again, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CHUNK_URLS: Final = 1_000  # per transaction
-NOBODYS: Final = -1  # an epoch that no claim has: what is reported under it settles URLs and changes no schedule
+NO_CLAIM: Final = -1  # an epoch that no claim has: reports under it settle URLs and change no schedule
 
 
 def rejudge(
@@ -40,7 +40,7 @@ def rejudge(
     say: Callable[[str], None],
     hooks: Hooks | None = None,
 ) -> None:
-    """Let the rules of this start hold for all that the crawl knows; `before` tells of the last one."""
+    """Apply the rules of this start to all URLs that the crawl knows; `before` describes the last start."""
     now = rules_of(frontier, settings.scope)
     if before is None:
         return write_judged(folder, Judged(rules=now))
@@ -49,7 +49,7 @@ def rejudge(
         return None
     reread = before.reread if before.tried[-1:] == (now,) else frozenset()
     progress = Judged(rules=before.rules, tried=(*(one for one in before.tried if one != now), now), reread=reread)
-    write_judged(folder, progress)  # whatever happens from here on, the next start knows what was tried
+    write_judged(folder, progress)  # if this start is interrupted, the next one knows what was tried
     less = any(one is None or now.admit_less_than(one) for one in formers)
     more = any(one is None or now.admit_more_than(one) for one in formers)
     if less and (left_out := bar_queued(frontier, judge_of(frontier, settings.scope, sites_too=False))):
@@ -70,8 +70,8 @@ def _reread(
     say: Callable[[str], None],
     hooks: Hooks | None,
 ) -> None:
-    """Read the links of stored pages again, but for files of which that is done; keep in mind how far it is."""
-    from gossamer.crawl.rereading import Rereading  # few starts need what that takes to load
+    """Read the links of stored pages again, except in files that are done; note each file that is done."""
+    from gossamer.crawl.rereading import Rereading  # slow to import, and few starts need it
 
     def note(file: str) -> None:
         nonlocal progress
@@ -84,7 +84,7 @@ def _reread(
 
 
 def bar_queued(frontier: Frontier, judge: Judge) -> int:
-    """Bar what is queued and does not belong to the crawl any more; return how many URLs."""
+    """Bar the queued URLs that no longer belong to the crawl; return how many."""
     barred = 0
     queued = frontier.all_queued()
     while some := list(islice(queued, CHUNK_URLS)):
@@ -95,14 +95,14 @@ def bar_queued(frontier: Frontier, judge: Judge) -> int:
             if reason is not None:
                 outcomes.setdefault(link.site, []).append((link.url_hash, Barred(reason=reason)))
         if outcomes:
-            visits = [Visit(site=site, epoch=NOBODYS, outcomes=those) for site, those in outcomes.items()]
+            visits = [Visit(site=site, epoch=NO_CLAIM, outcomes=those) for site, those in outcomes.items()]
             frontier.complete(Batch(visits=visits))
             barred += sum(map(len, outcomes.values()))
     return barred
 
 
 def admit_barred(frontier: Frontier, judge: Judge) -> int:
-    """Queue again what is barred and belongs to the crawl now; return how many URLs."""
+    """Queue the barred URLs again that belong to the crawl now; return how many."""
     back = 0
     barred = ((link, reason) for link, reason in frontier.barred() if judge.bars(link) is None)
     while some := list(islice(barred, CHUNK_URLS)):

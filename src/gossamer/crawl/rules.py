@@ -1,6 +1,6 @@
-"""The rules by which URLs belong to a crawl, and whether those of this start admit more, or less, than the last one's.
+"""The rules by which URLs belong to a crawl, and whether this start admits more or fewer URLs than the last one.
 
-Kept in the crawl's folder: they say under which rules the links of the pages that are stored there were judged.
+They are kept in the crawl's folder, and say by which rules the links of the pages stored there were judged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RULES_FILE: Final = "rules.json"
 
-_SCOPES: Final = (Scope.HOST, Scope.SITE, Scope.WEB)  # each admits what those before it do
+_SCOPES: Final = (Scope.HOST, Scope.SITE, Scope.WEB)  # each admits all that the ones before it admit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +38,10 @@ class Rules:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     exclusions: tuple[str, ...] = ()  # entries of the file and of the frontier's list, sorted
-    readmissions: int = 0  # how often the latter was shortened so far
+    readmissions: int = 0  # how often entries were taken off the frontier's list
 
     def admit_more_than(self, before: Rules) -> bool:
-        """Tell whether links that were refused before may be welcome now."""
+        """Return whether links that were refused before may be accepted now."""
         return (
             self.readmissions != before.readmissions
             or _SCOPES.index(self.scope) > _SCOPES.index(before.scope)
@@ -52,18 +52,18 @@ class Rules:
         )
 
     def admit_less_than(self, before: Rules) -> bool:
-        """Tell whether URLs that were accepted before may not be welcome any more."""
+        """Return whether URLs that were accepted before may be refused now."""
         return before.admit_more_than(replace(self, readmissions=before.readmissions))
 
     def least_depth(self, before: Rules) -> int:
-        """Return the depth from which on pages may have links that were refused before."""
+        """Return the smallest depth at which pages may have links that were refused before."""
         if before.max_depth is not None and self == replace(before, max_depth=self.max_depth):
             return before.max_depth
         return 0
 
 
 class Judge:
-    """Tells what the rules bar of what is known. Whether it lies in scope is the frontier's to say."""
+    """Decides which known URLs the rules bar, apart from the scope, which the frontier decides."""
 
     def __init__(self, settings: ScopeSettings, exclusions: Exclusions) -> None:
         self._max_depth = settings.max_depth
@@ -71,7 +71,7 @@ class Judge:
         self._exclusions = exclusions
 
     def bars(self, link: Link) -> Reason | None:
-        """Return why a URL is not to be asked for, or None if it may be."""
+        """Return why a URL must not be requested, or None if it may be."""
         return barred_by(link, max_depth=self._max_depth, include=self._include, exclusions=self._exclusions)
 
 
@@ -89,7 +89,7 @@ def rules_of(frontier: Frontier, settings: ScopeSettings) -> Rules:
 
 
 def judge_of(frontier: Frontier, settings: ScopeSettings, *, sites_too: bool = True) -> Judge:
-    """Return who judges by the rules that hold now, with or without exclusions of whole sites: these only rest."""
+    """Return a judge by the current rules. Without `sites_too`, excluded sites are not barred: they only pause."""
     exclusions = own_exclusions(settings) | Exclusions.parse(frontier.exclusions())[0]
     if not sites_too:
         names = frozenset(name for name in exclusions.names if site_of_name(name) != name)
@@ -99,15 +99,15 @@ def judge_of(frontier: Frontier, settings: ScopeSettings, *, sites_too: bool = T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """By which rules a folder's links were judged, and how far a judgement by others has come."""
+    """By which rules a folder's links were judged, and how far judging them by new rules has come."""
 
-    rules: Rules | None  # None: nobody knows
-    tried: tuple[Rules, ...] = ()  # of starts since that were cut off while they judged
-    reread: frozenset[str] = frozenset()  # files whose links were read again by the last of these
+    rules: Rules | None  # None: unknown
+    tried: tuple[Rules, ...] = ()  # of later starts that were interrupted while they judged
+    reread: frozenset[str] = frozenset()  # files whose links the last of these starts has read again
 
 
 def read_judged(folder: Path, frontier: Frontier) -> Judged | None:
-    """Return what is known about the last start; None before the first one. To be asked before anything is changed."""
+    """Return what the last start noted; None before the first start. Call it before anything is changed."""
     file = folder / RULES_FILE
     if file.exists():
         said = json.loads(file.read_text(encoding="utf-8"))
@@ -125,7 +125,7 @@ def read_judged(folder: Path, frontier: Frontier) -> Judged | None:
 
 
 def write_judged(folder: Path, judged: Judged) -> None:
-    """Keep this for the next start."""
+    """Note this for the next start."""
     text = json.dumps({**asdict(judged), "reread": sorted(judged.reread)})
     with replacing(folder / RULES_FILE) as file:
         file.write(text.encode())

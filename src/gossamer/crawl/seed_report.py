@@ -1,4 +1,4 @@
-"""What became of the seeds, said at the end of a crawl in which some of them failed. Pure."""
+"""The lines about failed seeds that are printed at the end of a crawl. Pure."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _ADVICE: Final = {
 _ELSE: Final = "the command explain shows why"
 
 
-# Seeds that answered and are not kept by the operator's own settings: their links were followed all the same.
+# These seeds answered, but the operator's settings leave their pages out; their links were followed.
 _NOT_KEPT: Final = frozenset({Reason.TYPE_REFUSED, Reason.OTHER_LANGUAGE, Reason.AI_OPTED_OUT, Reason.NOT_CANONICAL})
 
 
 def failed_seeds(outcomes: Iterable[SeedOutcome], pages: int) -> list[str]:
-    """Say which seeds failed, a line for each reason, most frequent first; `pages` is what the crawl has stored."""
+    """Return a line for each reason for which seeds failed, most frequent first; `pages` is how many are stored."""
     failed = [
         (each.seeds, each.example, each.reason)
         for each in outcomes
@@ -49,5 +49,5 @@ def failed_seeds(outcomes: Iterable[SeedOutcome], pages: int) -> list[str]:
 
 
 def is_fruitless(outcomes: Iterable[SeedOutcome], pages: int) -> bool:
-    """Tell whether a crawl that ended by itself got no page from any seed."""
+    """Return whether a crawl that ended by itself got no page from any seed."""
     return pages == 0 and not any(each.reason is None for each in outcomes)

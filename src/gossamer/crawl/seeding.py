@@ -1,4 +1,4 @@
-"""Bringing seeds into the frontier, in bulk and in small transactions."""
+"""Adds seeds to the frontier, in bulk and in small transactions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from gossamer.frontier import Frontier
 
 CHUNK_LINES: Final = 10_000
-MAX_COMPLAINTS: Final = 20  # about one file
-GARBAGE_OBJECTS: Final = 1_000_000  # more than there are in a chunk
+MAX_WARNINGS: Final = 20  # about bad lines, per file
+GARBAGE_OBJECTS: Final = 1_000_000  # more objects than a chunk has
 
 
 class Seeds:
-    """What the operator named to start from: seeds outright, and files that hold them. Checked at once."""
+    """The seeds and seed files that the operator named, checked when this is created."""
 
     def __init__(self, sources: Sequence[str | Path]) -> None:
         self.named: list[Seed] = []
@@ -36,7 +36,7 @@ class Seeds:
             path = find_seed_file(source)
             if path is not None or source == STANDARD_INPUT:
                 if path is not None and path.is_file():
-                    next(read_seeds([path]), None)  # refuses what is not text before anything is made
+                    next(read_seeds([path]), None)  # refuses a file that is not text before anything is created
                 self.files.append(source)
                 continue
             for seed in read_seeds([source]):
@@ -51,12 +51,12 @@ class Seeds:
 def load_all(
     frontier: Frontier, seeds: Seeds, *, show: Callable[[Seeding, int], None], warn: Callable[[str], None]
 ) -> list[str | Path]:
-    """Bring all seeds into the frontier and return the files that are empty.
+    """Add all seeds to the frontier and return the files that are empty.
 
-    A file that was loaded before, to its end, is skipped.
+    A file that an earlier start loaded completely is skipped.
     """
     frontier.add([_link(seed) for seed in seeds.named])
-    return [source for source in seeds.files if _load_file(frontier, source, show, _Complaints(warn)) == Seeding()]
+    return [source for source in seeds.files if _load_file(frontier, source, show, _BadLineWarnings(warn)) == Seeding()]
 
 
 def _link(seed: Seed) -> Link:
@@ -64,28 +64,28 @@ def _link(seed: Seed) -> Link:
 
 
 def _load_file(
-    frontier: Frontier, source: str | Path, show: Callable[[Seeding, int], None], complaints: _Complaints
+    frontier: Frontier, source: str | Path, show: Callable[[Seeding, int], None], bad_lines: _BadLineWarnings
 ) -> Seeding | None:
-    """Bring the seeds of a file in; return what was in it, or None if it was loaded before."""
+    """Add the seeds of a file; return what it held, or None if it was loaded before."""
     path = find_seed_file(source)
     digest = None if path is None else digest_seed_file(path)
-    if path is None or digest is None:  # standard input, or a pipe: it can be read but once
+    if path is None or digest is None:  # standard input or a pipe: it can be read only once
         total_lines = 0
     elif frontier.seeds_loaded(digest):
         return None
     else:
         total_lines = _count_lines(path)
     done = load_seeds(
-        frontier, read_seeds([source]), report=lambda done: show(done, total_lines), complain=complaints.add
+        frontier, read_seeds([source]), report=lambda done: show(done, total_lines), on_bad_line=bad_lines.add
     )
-    complaints.close()
+    bad_lines.close()
     if digest is not None and done.lines:
         frontier.mark_seeds_loaded(digest)
     return done
 
 
-class _Complaints:
-    """Tells of bad lines, but not of all if there are many."""
+class _BadLineWarnings:
+    """Warns of bad lines, but only of the first ones if there are many."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
@@ -93,13 +93,13 @@ class _Complaints:
 
     def add(self, bad: BadLine) -> None:
         self._count += 1
-        if self._count <= MAX_COMPLAINTS:
+        if self._count <= MAX_WARNINGS:
             source = "standard input" if bad.source == STANDARD_INPUT else bad.source
             self._warn(f"{source}, line {bad.line}: {bad.text!r} is no seed ({bad.reason}); it is left out")
 
     def close(self) -> None:
-        if self._count > MAX_COMPLAINTS:
-            self._warn(f"... and {count(self._count - MAX_COMPLAINTS, 'more line')}: no seeds")
+        if self._count > MAX_WARNINGS:
+            self._warn(f"... and {count(self._count - MAX_WARNINGS, 'more line')}: no seeds")
 
 
 def _count_lines(path: Path) -> int:
@@ -121,11 +121,13 @@ def load_seeds(
     lines: Iterable[Seed | BadLine],
     *,
     report: Callable[[Seeding], None],
-    complain: Callable[[BadLine], None],
+    on_bad_line: Callable[[BadLine], None],
 ) -> Seeding:
-    """Add all seeds; bad lines are complained about and left out. Loading the same seeds again adds nothing."""
+    """Add all seeds; bad lines are reported and left out. Loading the same seeds again adds nothing."""
     source = iter(lines)
-    coming: deque[tuple[int, int]] = deque()  # of chunks that are being added: lines, and bad ones
+    coming: deque[tuple[int, int]] = (
+        deque()
+    )  # the lines, and the bad ones among them, of each chunk that is being added
 
     def batches() -> Iterator[list[Link]]:
         while chunk := list(islice(source, CHUNK_LINES)):
@@ -133,7 +135,7 @@ def load_seeds(
             coming.append((len(chunk), len(chunk) - len(seeds)))
             for line in chunk:
                 if isinstance(line, BadLine):
-                    complain(line)
+                    on_bad_line(line)
             yield [_link(seed) for seed in seeds]
 
     done = Seeding()
@@ -147,7 +149,7 @@ def load_seeds(
 
 @contextmanager
 def _rare_garbage_collection() -> Iterator[None]:
-    """Look for reference cycles rarely: seeds leave none, and looking among them is a quarter of their cost."""
+    """Run the garbage collector rarely: seeds leave no cycles, and its runs would take a quarter of the time."""
     thresholds = gc.get_threshold()
     gc.set_threshold(GARBAGE_OBJECTS, *thresholds[1:])
     try:

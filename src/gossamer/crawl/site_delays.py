@@ -1,4 +1,4 @@
-"""The longer delays that the operator wants for single sites, from flags and from a file."""
+"""Reads the longer delays that the operator sets for single sites, from flags and from a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_site_delays(settings: PaceSettings) -> dict[str, float]:
-    """Return the delay of each site that is named; of several for one site the longest holds."""
+    """Return the delay of each named site; if a site is named several times, its longest delay."""
     delays_s: dict[str, float] = {}
     for place, text in _lines(settings):
         name, equals, value = (part.strip() for part in text.partition("="))
@@ -36,7 +36,7 @@ def read_site_delays(settings: PaceSettings) -> dict[str, float]:
 
 
 def _lines(settings: PaceSettings) -> Iterator[tuple[str, str]]:
-    """Yield each delay as it is written, with where it stands."""
+    """Yield where each delay is written, and its text."""
     for text in settings.site_delay:
         yield f"--site-delay {text}", text
     file = settings.site_delays_file

@@ -43,38 +43,39 @@ if TYPE_CHECKING:
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
     from gossamer.records import Stats, Waiting
+    from gossamer.rules.scope import Exclusions
     from gossamer.worker import Hooks
 
 log = logging.getLogger(__name__)
 
 
-class Audience(Protocol):
-    """Whoever watches a crawl."""
+class CrawlReporter(Protocol):
+    """Receives the messages and the progress of a crawl."""
 
     def say(self, line: str) -> None:
-        """Hear what happens."""
+        """Report a line of text."""
 
     def warn(self, line: str) -> None:
-        """Hear what may be wrong."""
+        """Report a warning."""
 
     def show_wait(self, waiting: Waiting | None) -> None:
-        """See that the start waits for other machines; called every second, and with None when it goes on."""
+        """Report that the start waits for other machines; called every second, and with None when the wait is over."""
 
     def show_seeding(self, done: Seeding, total_lines: int) -> None:
-        """See how far the loading of a seed file has come."""
+        """Report how far the loading of a seed file has come."""
 
     def show(self, progress: Progress) -> None:
-        """See how far the crawl has come; called every second."""
+        """Report the crawl's progress; called every second."""
 
 
-def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audience: Audience) -> Ended:
-    """Begin or go on with the crawl in a folder, until it is over or stopped."""
+def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], reporter: CrawlReporter) -> Ended:
+    """Begin or resume the crawl in a folder; return when it is over or stopped."""
     log_to = open_log(folder, settings.crawl.log_level)
-    with open_crawl(folder, settings, sources, audience, log_to=log_to) as opened:
+    with open_crawl(folder, settings, sources, reporter, log_to=log_to) as opened:
         workers = settings.crawl.workers or count_cores()
         for line in announce(settings, opened.stats, workers=workers, folder=folder):
-            audience.say(line)
-        ended = asyncio.run(_supervise(opened, folder, settings, workers, audience))
+            reporter.say(line)
+        ended = asyncio.run(_supervise(opened, folder, settings, workers, reporter))
         if ended.end.is_finish:  # a stop must not wait for a database that hangs
             with suppress(FrontierError):
                 ended = replace(ended, seeds=tuple(opened.frontier.seed_outcomes()))
@@ -82,11 +83,11 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], audie
 
 
 class OpenCrawl(NamedTuple):
-    """A crawl whose workers may begin."""
+    """A crawl whose workers may start."""
 
     frontier: Frontier
     lock: int  # descriptor of the folder's lock, for worker processes to inherit
-    stats: Stats  # before they begin
+    stats: Stats  # before they start
 
 
 @contextmanager
@@ -94,25 +95,14 @@ def open_crawl(
     folder: Path,
     settings: Settings,
     sources: Sequence[str | Path],
-    audience: Audience,
+    reporter: CrawlReporter,
     *,
-    log_to: AbstractContextManager[None],  # entered when the folder is ours
+    log_to: AbstractContextManager[None],  # entered when the folder is locked
     hooks: Hooks | None = None,
 ) -> Iterator[OpenCrawl]:
-    """Take a folder, put it in order and bring the seeds in; inside, workers may begin."""
+    """Lock a folder, repair it and add the seeds; inside the block, workers may start."""
     seeds = Seeds(sources)
-    if not seeds and not holds_crawl(folder) and not settings.frontier.frontier:  # which may hold one
-        raise GossamerError(
-            f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
-        )
-    if not settings.crawl.email:
-        raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
-    exclusions = read_exclusions(settings.scope.exclude_file)
-    read_site_delays(settings.pace)  # what is wrong with them is said before anything begins
-    check_choice(settings.page.text)
-    if not settings.fetch.insecure:
-        with authorities_file(settings.fetch.ca_file):
-            pass  # each worker makes its own; but what is wrong with the operator's is said before anything begins
+    exclusions = _check(folder, settings, seeds)
     make_folder(folder)
     with (
         hold_folder(folder) as lock,
@@ -120,32 +110,53 @@ def open_crawl(
         open_for_start(folder, settings.frontier) as frontier,
     ):
         for line in warnings(settings):
-            audience.warn(line)
+            reporter.warn(line)
         try:
-            _put_in_order(folder, audience)
+            _repair(folder, reporter)
             before = read_judged(folder, frontier)
-            _resume(frontier, settings, audience)
+            _resume(frontier, settings, reporter)
             if not (folder / SETTINGS_FILE).exists():
-                _write_down(folder, settings, frontier)  # one that is cut off from here on needs no settings to go on
+                _write_down(folder, settings, frontier)  # a start that is interrupted later needs no settings to resume
             apply_exclusions(frontier, folder, exclusions)
-            empty = load_all(frontier, seeds, show=audience.show_seeding, warn=audience.warn)
-            rejudge(frontier, folder, settings, before, say=audience.say, hooks=hooks)
+            empty = load_all(frontier, seeds, show=reporter.show_seeding, warn=reporter.warn)
+            rejudge(frontier, folder, settings, before, say=reporter.say, hooks=hooks)
             stats = frontier.stats()
         except (OSError, FrontierError) as error:
-            what, advice = str(folder), "make room, or use another folder"
-            if settings.frontier.frontier and isinstance(error, FrontierError):
-                what, advice = "The frontier", "see that its database is there, and start again"
-            raise GossamerError(f"{what} cannot be written to ({error}): {advice}.") from error
+            raise _unwritable(folder, settings, error) from error
         if not stats.known:
             raise GossamerError(_no_seeds(folder, seeds, empty))
         for source in empty:
-            audience.warn(_empty(source))
+            reporter.warn(_empty(source))
         _write_down(folder, settings, frontier)  # last: a start that fails leaves the settings as they were
         yield OpenCrawl(frontier, lock, stats)
 
 
+def _check(folder: Path, settings: Settings, seeds: Seeds) -> Exclusions:
+    """Refuse what the operator must correct, before anything is created; return the exclusion file's entries."""
+    if not seeds and not holds_crawl(folder) and not settings.frontier.frontier:  # which may hold one
+        raise GossamerError(
+            f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
+        )
+    if not settings.crawl.email:
+        raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
+    exclusions = read_exclusions(settings.scope.exclude_file)
+    read_site_delays(settings.pace)
+    check_choice(settings.page.text)
+    if not settings.fetch.insecure:
+        with authorities_file(settings.fetch.ca_file):
+            pass  # each worker makes its own
+    return exclusions
+
+
+def _unwritable(folder: Path, settings: Settings, error: Exception) -> GossamerError:
+    what, advice = str(folder), "make room, or use another folder"
+    if settings.frontier.frontier and isinstance(error, FrontierError):
+        what, advice = "The frontier", "see that its database is there, and start again"
+    return GossamerError(f"{what} cannot be written to ({error}): {advice}.")
+
+
 def _no_seeds(folder: Path, seeds: Seeds, empty: Sequence[str | Path]) -> str:
-    """Say why a crawl has nothing to begin with."""
+    """Return why a crawl has no URL to begin with."""
     if not seeds:
         return f"The crawl in {folder} holds no URL yet: name domains, URLs or a file of them."
     if empty and len(empty) == len(seeds.files):
@@ -158,20 +169,20 @@ def _empty(source: str | Path) -> str:
     return f"{name} holds no seeds: write one domain or URL per line."
 
 
-def _resume(frontier: Frontier, settings: Settings, audience: Audience) -> None:
+def _resume(frontier: Frontier, settings: Settings, reporter: CrawlReporter) -> None:
     frontier.resume(
         delay_s=settings.pace.delay_s,
         page_limit=settings.crawl.max_pages,
         site_limit=settings.scope.max_pages_per_site,
         scope=settings.scope.scope,
         terms=shared_terms(settings),
-        show_wait=audience.show_wait,
+        show_wait=reporter.show_wait,
     )
-    audience.show_wait(None)
+    reporter.show_wait(None)
 
 
 def _write_down(folder: Path, settings: Settings, frontier: Frontier) -> None:
-    """Keep what the crawl runs with: its settings, and which frontier is its own."""
+    """Write the crawl's settings into its folder, and note which frontier is its own."""
     own = find_own(folder)
     where = settings.frontier
     note_own(folder, Own(
@@ -181,22 +192,24 @@ def _write_down(folder: Path, settings: Settings, frontier: Frontier) -> None:
     write_settings(folder, settings)
 
 
-def _put_in_order(folder: Path, audience: Audience) -> None:
-    """Repair what a crash left behind: holding the lock, we know that every former worker is dead."""
+def _repair(folder: Path, reporter: CrawlReporter) -> None:
+    """Repair files after a crash. Since we hold the lock, every earlier worker is dead."""
     repaired = repair(folder)
     if repaired.parts or repaired.segments:
-        mended = f"{count(repaired.parts, 'journal')} and {count(repaired.segments, 'archive segment')}"
-        line = f"Put in order after a crash: {mended}."
+        repaired_files = f"{count(repaired.parts, 'journal')} and {count(repaired.segments, 'archive segment')}"
+        line = f"Repaired after a crash: {repaired_files}."
         log.info(line)
-        audience.say(line)
+        reporter.say(line)
 
 
-async def _supervise(opened: OpenCrawl, folder: Path, settings: Settings, workers: int, audience: Audience) -> Ended:
+async def _supervise(
+    opened: OpenCrawl, folder: Path, settings: Settings, workers: int, reporter: CrawlReporter
+) -> Ended:
     started_at = time.time()
 
     def show(progress: Progress) -> None:
         note_holder(opened.lock, started_at=started_at, troubles=progress.troubles, counted=progress.counted)
-        audience.show(progress)
+        reporter.show(progress)
 
     attended = has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
     supervisor = Supervisor(

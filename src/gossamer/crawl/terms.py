@@ -1,4 +1,4 @@
-"""The settings that all machines of a crawl have to share: how it treats sites, what belongs to it, when it ends."""
+"""The settings that all machines of a crawl must share: how it treats sites, what belongs to it, when it ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN: Final = {"exclude_file", "site_delays_file"}  # paths: each machine has it
 
 
 def shared_terms(settings: Settings) -> dict[str, str]:
-    """Return those settings by name, in words that can be compared."""
+    """Return those settings by name, as text that can be compared."""
     return {
         key: str(getattr(getattr(settings, setting.section), setting.field.name))
         for key, setting in declared(SECTIONS).items()
