@@ -131,7 +131,7 @@ def test_a_stopped_orphan_is_named_and_not_overrun(crawl: Crawl) -> None:
     try:
         with crawl.start() as start:
             said = start.end(status=2)
-        assert f"a process (pid {orphan.pid}, stopped) still holds {crawl.folder}" in said
+        assert f"A process (pid {orphan.pid}, stopped) of an earlier crawl still holds {crawl.folder}" in said
         assert f"`kill -9 {orphan.pid}`" in said
         assert crawl.server.log() == []
     finally:
