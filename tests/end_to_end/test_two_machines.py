@@ -17,10 +17,10 @@ from tests.frontier.postgres_server import new_database
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
 
 
-def stops_with_sites(worker: int, frontier: Frontier) -> bool:
+def stops_with_sites(worker: int, frontier: FrontierReader) -> bool:
     """Stop a worker for good, if it has sites in hand."""
     os.kill(worker, signal.SIGSTOP)
     if any(each.sites for each in frontier.workers() if each.label.endswith(f":{worker}")):

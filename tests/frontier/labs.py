@@ -1,8 +1,4 @@
-"""Where a frontier is put to the test: one lab per engine, all with the same handles.
-
-The conformance suite knows only `Lab` and `Frontier`. A new engine is one more class here and one more entry in
-`LABS`; no test changes.
-"""
+"""The labs of the engines that Gossamer has: a new engine is one more class here and one more entry in `ENGINES`."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import signal
 import warnings
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -19,6 +15,7 @@ from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.postgres import PostgresFrontier
 from gossamer.frontier.sqlite import SqliteFrontier
 from tests.frontier import postgres_server
+from tests.frontier.conformance.lab import Engine, ManualClock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,43 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier import Frontier
-
-DELAY_S = 70.0
-
-
-class Lab(Protocol):
-    """A frontier, its clock, and ways to hurt it."""
-
-    def open(self) -> Frontier:
-        """Open the frontier without being a worker."""
-
-    def join(self) -> tuple[Frontier, int]:
-        """Open the frontier as a new worker."""
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass for everyone."""
-
-    def reboot(self, *, uptime_s: float) -> None:
-        """Restart the machine: all handles are lost, the boot clock begins anew."""
-
-    def crash(self, worker: int, operation: Callable[[Frontier], object], *, step: int) -> bool:
-        """Run an operation as this worker in a process that is killed after so many steps; tell if it was."""
-
-    def opener(self) -> Callable[[], Frontier]:
-        """Return a picklable function that opens this frontier on the real clock, in any process."""
-
-    def close(self) -> None:
-        """Let go of everything."""
-
-
-class ManualClock:
-    """A boot clock that moves only when told to."""
-
-    def __init__(self) -> None:
-        self.now_s = 5_000.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 class SqliteLab:
@@ -194,11 +154,13 @@ class PostgresLab:
         self._handles.clear()
 
 
-LABS: dict[str, Callable[..., Lab]] = {
-    "sqlite": SqliteLab,
-    **{f"postgres{version}": partial(PostgresLab, version=version) for version in postgres_server.versions()},
-}
-
-# How many random histories an engine is put through: what a few seconds allow. A server is slower, crash by crash.
+# A PostgreSQL server is slower than SQLite, above all when it crashes.
 _HISTORIES = int(os.environ.get("GOSSAMER_TEST_HISTORIES", "40")) // len(postgres_server.versions())
-HISTORIES = {name: 1_000 if name == "sqlite" else _HISTORIES for name in LABS}
+
+ENGINES = [
+    *(
+        Engine(name=f"postgres{version}", new_lab=partial(PostgresLab, version=version), histories=_HISTORIES)
+        for version in postgres_server.versions()
+    ),
+    Engine(name="sqlite", new_lab=SqliteLab, histories=1_000),
+]

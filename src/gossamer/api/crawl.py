@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gossamer.api.page import Page
     from gossamer.crawl.seeding import Seeding
     from gossamer.crawl.settings import Settings
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader, WorkerFrontier
     from gossamer.records import Fetched, Link, PageRow, Waiting
     from gossamer.supervisor import Progress
 
@@ -180,7 +180,7 @@ class Crawl:
 
     # ------------------------------------------------------------------ internals
 
-    def _open(self, stack: AsyncExitStack) -> tuple[Frontier, Frontier, str]:
+    def _open(self, stack: AsyncExitStack) -> tuple[FrontierReader, WorkerFrontier, str]:
         """Lock the folder and join the crawl; return the frontier to watch, the worker's frontier and its name."""
         level = self._settings.crawl.log_level
         opened = stack.enter_context(
@@ -197,7 +197,7 @@ class Crawl:
         worker = own_frontier.join(label_of(os.getpid()), shared_terms(self._settings))
         return opened.frontier, own_frontier, name_of(worker)
 
-    async def _run(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:
+    async def _run(self, frontier: FrontierReader, thread: ThreadPoolExecutor) -> None:
         try:
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(self._watch(frontier, thread))
@@ -213,7 +213,7 @@ class Crawl:
             self._end = self._end or End.STOPPED
             self._handover.close(read=False)
 
-    async def _watch(self, frontier: Frontier, thread: ThreadPoolExecutor) -> None:
+    async def _watch(self, frontier: FrontierReader, thread: ThreadPoolExecutor) -> None:
         """End the crawl when it is over, and rotate its log."""
         started_s = time.monotonic()
         loop = asyncio.get_running_loop()

@@ -19,7 +19,7 @@ from gossamer.rules.scope import ScopeSettings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader, OperatorFrontier
     from gossamer.rules.scope import Exclusions
 
 PURGED_FILE = "purged-pages.tsv"
@@ -54,12 +54,13 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
     if list_them == bool(entries) or (list_them and (remove or purge)) or (remove and purge):
         raise GossamerError("Name what to exclude, or to --remove or --purge, or use --list alone.")
     named = read_entries(entries)
-    with (open_existing if list_them else change_existing)(folder) as frontier:
-        scope = read_settings(folder).scope if (folder / SETTINGS_FILE).exists() else ScopeSettings()
-        if list_them:
-            _print_list(frontier, read_exclusions(scope.exclude_file))
-        elif remove:
-            back = readmit(frontier, named, scope)
+    if list_them:
+        with open_existing(folder) as reader:
+            _print_list(reader, read_exclusions(_scope(folder).exclude_file))
+        return
+    with change_existing(folder) as frontier:
+        if remove:
+            back = readmit(frontier, named, _scope(folder))
             more = f"; {count(back, 'URL')} queued again that had been left out" if back else ""
             click.echo(f"Readmitted: {', '.join(named)}{more}. Links found meanwhile come back with the next start.")
         else:
@@ -71,13 +72,17 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
                 _purge(frontier, folder, named)
 
 
-def _print_list(frontier: Frontier, in_file: Exclusions) -> None:
+def _scope(folder: Path) -> ScopeSettings:
+    return read_settings(folder).scope if (folder / SETTINGS_FILE).exists() else ScopeSettings()
+
+
+def _print_list(frontier: FrontierReader, in_file: Exclusions) -> None:
     from_file = in_file.entries
     for entry in sorted(frontier.exclusions() | from_file):
         click.echo(plain(entry) + ("  (exclusion file)" if entry in from_file else ""))
 
 
-def _purge(frontier: Frontier, folder: Path, entries: list[str]) -> None:
+def _purge(frontier: OperatorFrontier, folder: Path, entries: list[str]) -> None:
     given_up = give_up_queued(frontier, entries)
     file = folder / PURGED_FILE
     rows = 0

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, Group
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
     from gossamer.inspect.recent import Lately
     from gossamer.records import Stats
     from gossamer.supervisor import End
@@ -78,7 +78,7 @@ def command(folder: Path, once: bool) -> None:
             click.echo(f"The crawl in {folder} {how}; `{to_type('status', folders=folder)}` shows how it stands.")
 
 
-def _find_end(frontier: Frontier, stats: Stats) -> End | None:
+def _find_end(frontier: FrontierReader, stats: Stats) -> End | None:
     """Tell whether nothing is left to do, seen from outside, and why."""
     return find_end(frontier.drained(), stats, elapsed_s=0.0, max_duration_s=None) if stats.known else None
 
@@ -86,7 +86,7 @@ def _find_end(frontier: Frontier, stats: Stats) -> End | None:
 class _Watcher:
     """A crawl seen from outside."""
 
-    def __init__(self, frontier: Frontier, folder: Path) -> None:
+    def __init__(self, frontier: FrontierReader, folder: Path) -> None:
         from gossamer.cli.watching import Watch
 
         self._frontier = frontier

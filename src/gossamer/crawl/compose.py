@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.crawl.settings import Settings
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import WorkerFrontier
     from gossamer.frontier.clock import Clock
     from gossamer.rules.scope import ScopeSettings
     from gossamer.worker import Hooks
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def open_worker(
     *,
-    frontier: Frontier,
+    frontier: WorkerFrontier,
     folder: Path,
     name: str,
     label: str = "",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.crawl.own_frontier import Own
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import Frontier, FrontierReader, OperatorFrontier
 
 ADDRESS_VARIABLE: Final = "GOSSAMER_FRONTIER"
 PASSWORD_VARIABLE: Final = "PGPASSWORD"  # where libpq looks for it  # noqa: S105
@@ -71,7 +71,7 @@ def open_for_start(folder: Path, wanted: FrontierSettings) -> Frontier:
     return frontier
 
 
-def _is_own(frontier: Frontier, own: Own, wanted: FrontierSettings) -> bool:
+def _is_own(frontier: FrontierReader, own: Own, wanted: FrontierSettings) -> bool:
     if own.identity is not None:
         return frontier.identity == own.identity
     if not own.frontier or own.place == Place(wanted.frontier, wanted.crawl_name):
@@ -104,7 +104,7 @@ def _name(folder: Path, where: Own | FrontierSettings) -> str:
 
 
 @contextmanager
-def open_existing(folder: Path, *others: Path) -> Iterator[Frontier]:
+def open_existing(folder: Path, *others: Path) -> Iterator[FrontierReader]:
     """Open the frontier of an existing crawl to read. This changes nothing and needs no permission to write.
 
     `others` are the folders of the crawl's other machines. A database is looked for at GOSSAMER_FRONTIER, then at the
@@ -115,7 +115,7 @@ def open_existing(folder: Path, *others: Path) -> Iterator[Frontier]:
 
 
 @contextmanager
-def change_existing(folder: Path) -> Iterator[Frontier]:
+def change_existing(folder: Path) -> Iterator[OperatorFrontier]:
     """Open the frontier of an existing crawl to change it; never create one."""
     with _opened(folder, to_read=False) as frontier:
         yield frontier

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import OperatorFrontier
     from gossamer.rules.scope import ScopeSettings
 
 APPLIED_FILE: Final = "excluded-sites.txt"
@@ -34,7 +34,7 @@ PURGE_URLS: Final = 1_000  # given up per transaction: workers must not wait lon
 _COLUMNS: Final = ["url", "warc_file", "warc_offset", "warc_length"]
 
 
-def apply_exclusions(frontier: Frontier, folder: Path, exclusions: Exclusions) -> None:
+def apply_exclusions(frontier: OperatorFrontier, folder: Path, exclusions: Exclusions) -> None:
     """Exclude the sites that the file names, and readmit those that it named at the last start."""
     applied = folder / APPLIED_FILE
     before = set(applied.read_text(encoding="utf-8").split()) if applied.exists() else set()
@@ -66,7 +66,7 @@ def read_entries(texts: Sequence[str]) -> list[str]:
     return entries
 
 
-def readmit(frontier: Frontier, entries: Sequence[str], settings: ScopeSettings) -> int:
+def readmit(frontier: OperatorFrontier, entries: Sequence[str], settings: ScopeSettings) -> int:
     """Take entries off the list and queue the URLs again that they barred; return how many.
 
     Refuses entries that are not on the list, and entries that the exclusion file names.
@@ -82,7 +82,7 @@ def readmit(frontier: Frontier, entries: Sequence[str], settings: ScopeSettings)
     return admit_barred(frontier, judge_of(frontier, settings))
 
 
-def give_up_queued(frontier: Frontier, entries: Sequence[str]) -> int:
+def give_up_queued(frontier: OperatorFrontier, entries: Sequence[str]) -> int:
     """Give up the queued URLs that these entries exclude, and forget those that they barred; return how many."""
     exclusions, _ = Exclusions.parse(entries)
     barred = ((link, why) for link, why in frontier.barred() if exclusions.find(link.url, link.host) is not None)

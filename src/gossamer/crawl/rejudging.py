@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.rules import Judge
     from gossamer.crawl.settings import Settings
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import OperatorFrontier
     from gossamer.worker import Hooks
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ NO_CLAIM: Final = -1  # an epoch that no claim has: reports under it settle URLs
 
 
 def rejudge(
-    frontier: Frontier,
+    frontier: OperatorFrontier,
     folder: Path,
     settings: Settings,
     before: Judged | None,
@@ -62,7 +62,7 @@ def rejudge(
 
 
 def _reread(
-    frontier: Frontier,
+    frontier: OperatorFrontier,
     folder: Path,
     settings: Settings,
     progress: Judged,
@@ -83,7 +83,7 @@ def _reread(
     asyncio.run(rereading.run(progress.reread, note=note, say=say))
 
 
-def bar_queued(frontier: Frontier, judge: Judge) -> int:
+def bar_queued(frontier: OperatorFrontier, judge: Judge) -> int:
     """Bar the queued URLs that no longer belong to the crawl; return how many."""
     barred = 0
     queued = frontier.all_queued()
@@ -101,7 +101,7 @@ def bar_queued(frontier: Frontier, judge: Judge) -> int:
     return barred
 
 
-def admit_barred(frontier: Frontier, judge: Judge) -> int:
+def admit_barred(frontier: OperatorFrontier, judge: Judge) -> int:
     """Queue the barred URLs again that belong to the crawl now; return how many."""
     back = 0
     barred = ((link, reason) for link, reason in frontier.barred() if judge.bars(link) is None)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.crawl.settings import Settings
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import OperatorFrontier
     from gossamer.store.reading import RowFile
     from gossamer.store.scanning import Record
     from gossamer.urls import Url
@@ -87,7 +87,7 @@ class Rereading:
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: OperatorFrontier,
         folder: Path,
         settings: Settings,
         *,

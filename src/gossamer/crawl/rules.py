@@ -20,7 +20,7 @@ from gossamer.urls import site_of_name
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
     from gossamer.records import Link, Reason
     from gossamer.rules.scope import ScopeSettings
 
@@ -75,7 +75,7 @@ class Judge:
         return barred_by(link, max_depth=self._max_depth, include=self._include, exclusions=self._exclusions)
 
 
-def rules_of(frontier: Frontier, settings: ScopeSettings) -> Rules:
+def rules_of(frontier: FrontierReader, settings: ScopeSettings) -> Rules:
     """Return the rules that hold now."""
     entries = set(frontier.exclusions()) | own_exclusions(settings).entries
     return Rules(
@@ -88,7 +88,7 @@ def rules_of(frontier: Frontier, settings: ScopeSettings) -> Rules:
     )
 
 
-def judge_of(frontier: Frontier, settings: ScopeSettings, *, sites_too: bool = True) -> Judge:
+def judge_of(frontier: FrontierReader, settings: ScopeSettings, *, sites_too: bool = True) -> Judge:
     """Return a judge by the current rules. Without `sites_too`, excluded sites are not barred: they only pause."""
     exclusions = own_exclusions(settings) | Exclusions.parse(frontier.exclusions())[0]
     if not sites_too:
@@ -106,7 +106,7 @@ class Judged:
     reread: frozenset[str] = frozenset()  # files whose links the last of these starts has read again
 
 
-def read_judged(folder: Path, frontier: Frontier) -> Judged | None:
+def read_judged(folder: Path, frontier: FrontierReader) -> Judged | None:
     """Return what the last start noted; None before the first start. Call it before anything is changed."""
     file = folder / RULES_FILE
     if file.exists():

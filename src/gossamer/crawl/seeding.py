@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import OperatorFrontier
 
 CHUNK_LINES: Final = 10_000
 MAX_WARNINGS: Final = 20  # about bad lines, per file
@@ -49,7 +49,7 @@ class Seeds:
 
 
 def load_all(
-    frontier: Frontier, seeds: Seeds, *, show: Callable[[Seeding, int], None], warn: Callable[[str], None]
+    frontier: OperatorFrontier, seeds: Seeds, *, show: Callable[[Seeding, int], None], warn: Callable[[str], None]
 ) -> list[str | Path]:
     """Add all seeds to the frontier and return the files that are empty.
 
@@ -64,7 +64,7 @@ def _link(seed: Seed) -> Link:
 
 
 def _load_file(
-    frontier: Frontier, source: str | Path, show: Callable[[Seeding, int], None], bad_lines: _BadLineWarnings
+    frontier: OperatorFrontier, source: str | Path, show: Callable[[Seeding, int], None], bad_lines: _BadLineWarnings
 ) -> Seeding | None:
     """Add the seeds of a file; return what it held, or None if it was loaded before."""
     path = find_seed_file(source)
@@ -117,7 +117,7 @@ class Seeding:
 
 
 def load_seeds(
-    frontier: Frontier,
+    frontier: OperatorFrontier,
     lines: Iterable[Seed | BadLine],
     *,
     report: Callable[[Seeding], None],

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.seeding import Seeding
     from gossamer.crawl.settings import Settings
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader, OperatorFrontier
     from gossamer.records import Stats, Waiting
     from gossamer.rules.scope import Exclusions
     from gossamer.worker import Hooks
@@ -85,7 +85,7 @@ def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], repor
 class OpenCrawl(NamedTuple):
     """A crawl whose workers may start."""
 
-    frontier: Frontier
+    frontier: OperatorFrontier
     lock: int  # descriptor of the folder's lock, for worker processes to inherit
     stats: Stats  # before they start
 
@@ -169,7 +169,7 @@ def _empty(source: str | Path) -> str:
     return f"{name} holds no seeds: write one domain or URL per line."
 
 
-def _resume(frontier: Frontier, settings: Settings, reporter: CrawlReporter) -> None:
+def _resume(frontier: OperatorFrontier, settings: Settings, reporter: CrawlReporter) -> None:
     frontier.resume(
         delay_s=settings.pace.delay_s,
         page_limit=settings.crawl.max_pages,
@@ -181,7 +181,7 @@ def _resume(frontier: Frontier, settings: Settings, reporter: CrawlReporter) -> 
     reporter.show_wait(None)
 
 
-def _write_down(folder: Path, settings: Settings, frontier: Frontier) -> None:
+def _write_down(folder: Path, settings: Settings, frontier: FrontierReader) -> None:
     """Write the crawl's settings into its folder, and note which frontier is its own."""
     own = find_own(folder)
     where = settings.frontier

@@ -13,7 +13,7 @@ from gossamer.wording import count, delay, moment, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
     from gossamer.inspect.conduct import ConductSummary, SiteConduct
     from gossamer.store.reading import Folders
 
@@ -23,7 +23,7 @@ OBEYED = (Reason.ROBOTS_DISALLOWED, Reason.ROBOTS_UNREACHABLE, Reason.EXCLUDED)
 
 
 def write_conduct_report(
-    frontier: Frontier, folders: Folders, *, user_agent: str, now_at: float, site: str | None = None
+    frontier: FrontierReader, folders: Folders, *, user_agent: str, now_at: float, site: str | None = None
 ) -> tuple[str, int]:
     """Return the report on all sites, or on one, and how many violations there are."""
     conduct = judge_conduct(folders, at_most=MAX_NAMED, site=site)
@@ -78,7 +78,7 @@ def _table(
         yield from ("", f"Requested less often: {more}; `--site` reports on any.")
 
 
-def _one_site(frontier: Frontier, site: str, sites: list[SiteConduct], refused: Counter[Reason]) -> Iterator[str]:
+def _one_site(frontier: FrontierReader, site: str, sites: list[SiteConduct], refused: Counter[Reason]) -> Iterator[str]:
     yield from ("", "## Requests", "")
     for one in sites:
         yield f"- {one.pages:,} for pages and {one.robots:,} for robots.txt, in {count(one.turns, 'turn')}"
@@ -101,7 +101,7 @@ def _one_site(frontier: Frontier, site: str, sites: list[SiteConduct], refused: 
         yield from (f"    {plain(line)}" for line in rules.splitlines() or ["nothing"])
 
 
-def _refused(frontier: Frontier, site: str | None) -> Mapping[str, Counter[Reason]]:
+def _refused(frontier: FrontierReader, site: str | None) -> Mapping[str, Counter[Reason]]:
     """Count, for each site, what was left out and why."""
     found: defaultdict[str, Counter[Reason]] = defaultdict(Counter)
     for name, _, reason in frontier.settled():
@@ -110,7 +110,7 @@ def _refused(frontier: Frontier, site: str | None) -> Mapping[str, Counter[Reaso
     return found
 
 
-def _crawl_delay_violations(frontier: Frontier, sites: list[SiteConduct]) -> list[str]:
+def _crawl_delay_violations(frontier: FrontierReader, sites: list[SiteConduct]) -> list[str]:
     """Name sites that were asked sooner than their own Crawl-delay, since it is known."""
     late = []
     for one in sites:

@@ -36,7 +36,7 @@ from gossamer.wording import count, delay, moment, span, wait
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
     from gossamer.store.reading import Folders
     from gossamer.urls import Url
@@ -85,7 +85,7 @@ class Explanation:
     requests: tuple[RequestRow, ...]  # the last ones, oldest first
 
 
-def explain_url(frontier: Frontier, folders: Folders, url: Url, terms: Terms) -> Explanation:
+def explain_url(frontier: FrontierReader, folders: Folders, url: Url, terms: Terms) -> Explanation:
     """Tell why a URL was fetched or not, or when it will be."""
     state = frontier.find_url(url.site, url.url_hash)
     site = frontier.find_site(url.site)
@@ -113,7 +113,7 @@ def explain_url(frontier: Frontier, folders: Folders, url: Url, terms: Terms) ->
     )  # fmt: skip
 
 
-def explain_site(frontier: Frontier, folders: Folders, name: str, terms: Terms) -> Explanation:
+def explain_site(frontier: FrontierReader, folders: Folders, name: str, terms: Terms) -> Explanation:
     """Tell when a site has its next turn, and why then."""
     site = frontier.find_site(name)
     hosts = frontier.find_hosts(name)
@@ -213,7 +213,7 @@ def _settled(
 
 
 def _when(
-    frontier: Frontier,
+    frontier: FrontierReader,
     folders: Folders,
     state: UrlState,
     requests: list[RequestRow],
@@ -257,7 +257,7 @@ def _waits_for(host: HostState) -> tuple[Cause, str]:
 
 
 def _next_turn(
-    frontier: Frontier, site: SiteState, hosts: Sequence[HostState], last: Sequence[RequestRow], terms: Terms
+    frontier: FrontierReader, site: SiteState, hosts: Sequence[HostState], last: Sequence[RequestRow], terms: Terms
 ) -> tuple[Cause, str]:
     """Tell when a site with work has its next turn, and what makes it wait."""
     if site.owner is not None:

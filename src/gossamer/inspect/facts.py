@@ -15,7 +15,7 @@ from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.wording import count, delay, moment, wait
 
 if TYPE_CHECKING:
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
     from gossamer.rules.pace import PaceSettings
     from gossamer.rules.robots import RobotsRules
@@ -38,7 +38,7 @@ class Terms:
     year: int
 
 
-def exclusion_of(frontier: Frontier, url: Url, terms: Terms) -> str:
+def exclusion_of(frontier: FrontierReader, url: Url, terms: Terms) -> str:
     """Say what excludes a URL; empty if nothing does."""
     if entry := terms.in_file.find(url.url, url.host):
         return f"excluded by {entry} (exclusion file)"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Running:
     counted: Mapping[str, float] = field(default_factory=dict)  # by this start; nothing if that is not known
 
 
-def is_under_way(frontier: Frontier, *folders: Path) -> bool:
+def is_under_way(frontier: FrontierReader, *folders: Path) -> bool:
     """Tell whether a crawl is running, here or elsewhere: on other machines until their workers are declared dead."""
     if any(find_running(folder) for folder in folders):
         return True

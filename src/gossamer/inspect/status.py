@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
     from gossamer.records import Stats, WorkerState
 
 
@@ -104,7 +104,7 @@ class Status:
         }
 
 
-def read_status(frontier: Frontier, folder: Path, *, heartbeat_s: float) -> Status:
+def read_status(frontier: FrontierReader, folder: Path, *, heartbeat_s: float) -> Status:
     """Return how the crawl in this folder stands."""
     running = find_running(folder)
     shared = frontier.lease_s is not None

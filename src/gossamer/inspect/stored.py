@@ -20,7 +20,7 @@ from gossamer.store.reading import find_pages, find_response, row_files
 from gossamer.store.schemas import LINKS
 
 if TYPE_CHECKING:
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
     from gossamer.records import PageRow, RequestRow, SiteState, UrlState
     from gossamer.store.reading import Folders
     from gossamer.store.scanning import Record
@@ -46,7 +46,7 @@ class Trace:
         return bool(self.state or self.requests or self.pages)
 
 
-def trace(frontier: Frontier, folders: Folders, url: Url) -> Trace:
+def trace(frontier: FrontierReader, folders: Folders, url: Url) -> Trace:
     """Find everything there is about a URL."""
     return Trace(
         url=url,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
     from gossamer.store.reading import Folders
     from gossamer.store.schemas import Table
 
@@ -50,7 +50,7 @@ class Check:
     notes: list[str] = field(default_factory=list)  # worth knowing, and nothing wrong
 
 
-def verify(frontier: Frontier, folders: Folders) -> Iterator[Check]:
+def verify(frontier: FrontierReader, folders: Folders) -> Iterator[Check]:
     """Check a crawl, one thing after the other; it has a folder on each machine.
 
     Needs about 100 bytes of memory for each settled URL and 200 for each stored page; archives are read one by one.
@@ -64,7 +64,7 @@ def verify(frontier: Frontier, folders: Folders) -> Iterator[Check]:
 # ---------------------------------------------------------------------- the frontier
 
 
-def _check_frontier(frontier: Frontier) -> Check:
+def _check_frontier(frontier: FrontierReader) -> Check:
     """Every accepted URL is queued, in hand, done, or given up with a reason."""
     checked = Check(name="frontier")
     try:
@@ -95,7 +95,7 @@ class _Hashes:
     given_up: pa.ChunkedArray
 
 
-def _check_pages(frontier: Frontier, folders: Folders) -> Check:
+def _check_pages(frontier: FrontierReader, folders: Folders) -> Check:
     """Every page that is done has a row, and every row is of a URL that was accepted."""
     checked = Check(name="pages")
     try:
@@ -121,7 +121,7 @@ def _check_pages(frontier: Frontier, folders: Folders) -> Check:
     return checked
 
 
-def _absent_workers(frontier: Frontier, folders: Folders) -> list[str]:
+def _absent_workers(frontier: FrontierReader, folders: Folders) -> list[str]:
     """Return the processes that crawled along on other machines, and whose files are in none of these folders."""
     if frontier.lease_s is None:
         return []
@@ -160,7 +160,7 @@ def _name_repeated(folders: Folders, rows: pa.Table) -> Iterator[str]:
                 yield f"{url} has the same row in pages more than once"
 
 
-def _sort_out(frontier: Frontier, rows: pa.ChunkedArray) -> _Hashes:
+def _sort_out(frontier: FrontierReader, rows: pa.ChunkedArray) -> _Hashes:
     done, given_up = [], []
     walk = frontier.settled()
     while step := list(islice(walk, _STEP_ROWS)):
@@ -191,7 +191,7 @@ def _name_missing(folders: Folders, hashes: _Hashes) -> Iterator[str]:
                 yield f"perhaps {url}: it was answered and is done, and has no row"
 
 
-def _check_strangers(frontier: Frontier, folders: Folders, strange: pa.Array, checked: Check) -> None:
+def _check_strangers(frontier: FrontierReader, folders: Folders, strange: pa.Array, checked: Check) -> None:
     """Tell, of stored pages that are not settled, what a crash explains from what nothing explains.
 
     A crash between storing and completing leaves rows of URLs that are still queued, and of redirect targets that
@@ -221,7 +221,7 @@ def _check_strangers(frontier: Frontier, folders: Folders, strange: pa.Array, ch
         checked.problems.append(f"{len(unexplained) - MAX_NAMED} more of: {kind}")
 
 
-def _is_accounted_for(frontier: Frontier, site: str, url_hash: bytes) -> bool:
+def _is_accounted_for(frontier: FrontierReader, site: str, url_hash: bytes) -> bool:
     if frontier.known(site, url_hash):
         return True
     state = frontier.find_site(site)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import OperatorFrontier
     from gossamer.records import Stats
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Supervisor:
     def __init__(
         self,
         *,
-        frontier: Frontier,
+        frontier: OperatorFrontier,
         stats: Stats,  # of the frontier, before the first look at it
         setup: WorkerSetup,
         callbacks: Callbacks,

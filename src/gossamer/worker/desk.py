@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import WorkerFrontier
     from gossamer.frontier.clock import Clock
     from gossamer.records import Gone, HostState, Orders, UrlState
     from gossamer.store.store import Store
@@ -59,7 +59,7 @@ class Desk:
     def __init__(
         self,
         *,
-        frontier: Frontier,
+        frontier: WorkerFrontier,
         store: Store,
         bench: Workbench,
         exclusions: Exclusions,

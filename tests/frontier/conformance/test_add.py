@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.records import Link
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Lab
 
 
 def test_the_same_batch_twice_adds_nothing(lab: Lab) -> None:

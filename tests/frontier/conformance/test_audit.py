@@ -5,20 +5,17 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-import pytest
-from hypothesis import settings
-from hypothesis.stateful import invariant, run_state_machine_as_test
+from hypothesis.stateful import invariant
 
 from gossamer.records import Done, GivenUp, Reason, Retry, UrlStatus
-from tests.frontier.conformance.test_model import History
-from tests.frontier.labs import HISTORIES, LABS
+from tests.frontier.conformance.test_model import History, run_histories
 from tests.frontier.samples import claim, complete, link, links
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.records import Outcome
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Engine, Lab
 
 
 def test_a_fresh_frontier_has_nothing_to_say(lab: Lab) -> None:
@@ -118,7 +115,5 @@ class AuditedHistory(History):
                 assert key not in settled or found.status is not UrlStatus.QUEUED
 
 
-@pytest.mark.parametrize("engine", sorted(LABS))
-def test_any_history_leaves_a_frontier_that_agrees_with_itself(engine: str) -> None:
-    machine = type("AuditedHistoryOf" + engine.title(), (AuditedHistory,), {"engine": engine})
-    run_state_machine_as_test(machine, settings=settings(max_examples=HISTORIES[engine] // 20, stateful_step_count=20))
+def test_any_history_leaves_a_frontier_that_agrees_with_itself(engine: Engine) -> None:
+    run_histories(engine, AuditedHistory, max(1, engine.histories // 20))

@@ -13,7 +13,7 @@ from tests.frontier.samples import claim, complete, link, links, names, paths, w
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Lab
 
 
 def test_an_empty_frontier_has_nothing_to_wait_for(lab: Lab) -> None:

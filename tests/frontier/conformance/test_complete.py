@@ -23,7 +23,7 @@ from tests.frontier.samples import claim, complete, link, links, names, paths, w
 if TYPE_CHECKING:
     from gossamer.frontier import Frontier
     from gossamer.records import Outcome
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Lab
 
 
 def test_a_page_that_is_done_is_known_settled_and_counted(lab: Lab) -> None:

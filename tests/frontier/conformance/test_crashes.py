@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.frontier import Frontier
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Lab
 
 
 def test_a_completion_that_crashes_at_any_step_happened_whole_or_not_at_all(

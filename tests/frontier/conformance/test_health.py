@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.frontier import Frontier
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Lab
 
 
 def visit(frontier: Frontier, *, failures: int, wait_s: float = 0) -> None:

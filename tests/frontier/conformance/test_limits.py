@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import Frontier
     from gossamer.records import Link, Outcome
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Lab
 
 EXCLUDED = Barred(reason=Reason.EXCLUDED)
 

@@ -8,7 +8,6 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -37,12 +36,11 @@ from gossamer.records import (
     Visit,
 )
 from tests.frontier.conformance.model import Model
-from tests.frontier.labs import HISTORIES, LABS
 from tests.frontier.samples import link
 
 if TYPE_CHECKING:
     from gossamer.frontier import Frontier
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Engine, Lab
 
 HOSTS = ["a.test", "www.a.test", "b.test", "c.test", "www.c.test", "d.test"]
 SITES = ["a.test", "b.test", "c.test", "d.test"]
@@ -67,12 +65,12 @@ MEMORY = Path("/dev/shm")
 class History(RuleBasedStateMachine):
     """A few workers on a few sites, doing anything in any order."""
 
-    engine = ""
+    engine: Engine
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
-        self.lab: Lab = LABS[self.engine](self.folder)
+        self.lab: Lab = self.engine.new_lab(self.folder)
         self.handles: dict[int, Frontier] = {}
         self.held: list[tuple[int, Claim]] = []  # claims of workers, some of them long lost
         self.version = 0
@@ -259,7 +257,11 @@ class History(RuleBasedStateMachine):
         return worker, self.handles[worker]
 
 
-@pytest.mark.parametrize("engine", sorted(LABS))
-def test_any_history_goes_as_the_model_says(engine: str) -> None:
-    machine = type("HistoryOf" + engine.title(), (History,), {"engine": engine})
-    run_state_machine_as_test(machine, settings=settings(max_examples=HISTORIES[engine], stateful_step_count=20))
+def run_histories(engine: Engine, machine: type[History], examples: int) -> None:
+    """Run random histories on an engine."""
+    on_engine = type(f"{machine.__name__}On{engine.name.title()}", (machine,), {"engine": engine})
+    run_state_machine_as_test(on_engine, settings=settings(max_examples=examples, stateful_step_count=20))
+
+
+def test_any_history_goes_as_the_model_says(engine: Engine) -> None:
+    run_histories(engine, History, engine.histories)

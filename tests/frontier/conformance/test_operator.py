@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.frontier import Frontier
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Lab
 
 
 def test_an_excluded_site_is_not_claimed_until_it_is_readmitted(lab: Lab) -> None:

@@ -12,7 +12,7 @@ from tests.frontier.samples import claim, complete, link, links, names, wait
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.frontier.labs import Lab
+    from tests.frontier.conformance.lab import Lab
 
 
 def test_recovery_frees_a_dead_workers_sites_with_a_full_delay(lab: Lab) -> None:
