@@ -27,7 +27,6 @@ def claim(site: int, urls: int, epoch: int) -> Claim:
         site=f"site-{site}.test",
         epoch=epoch,
         delay_s=70.0,
-        seeded=False,
         urls=tuple(QueuedUrl(url, hash_url(url), host, 1, 0, 0, 0, 0) for url in pages),
         hosts={host: HostState(host=host, rules=RULES, expires_at=1e12)},
     )

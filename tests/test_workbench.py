@@ -29,7 +29,6 @@ def claim(
         delay_s=70.0,
         own_delay_s=own_delay_s,
         failures=failures,
-        seeded=True,
         urls=tuple(queued(f"{host}/{number}", host) for number in range(urls)),
         hosts={host: HostState(host=host, rules=rules)} if rules else {},
     )
@@ -52,7 +51,7 @@ def test_an_empty_workbench_has_nothing_to_do() -> None:
     bench = workbench()
     assert bench.next_turn(0.0) is None
     assert bench.until_due(0.0) is None
-    assert (len(bench), bench.urls, bench.busy, bench.text_bytes) == (0, 0, 0, 0)
+    assert (len(bench), bench.urls, bench.busy) == (0, 0, 0)
     assert bench.held() == {}
     assert bench.idle_sites() == []
     assert bench.remove("a.test") is None
@@ -63,7 +62,7 @@ def test_a_claimed_site_is_due_at_once_with_all_that_came_with_it() -> None:
     bench.take_in(claim("a.test", 3, epoch=7, rules="User-agent: *", own_delay_s=9.0, failures=2), 5.0)
     assert bench.until_due(5.0) == 0.0
     site = begin(bench, 5.0)
-    assert (site.site, site.epoch, site.delay_s, site.seeded) == ("a.test", 7, 70.0, True)
+    assert (site.site, site.epoch, site.delay_s) == ("a.test", 7, 70.0)
     assert [url.url for url in site.urls] == ["https://a.test/0", "https://a.test/1", "https://a.test/2"]
     assert site.hosts == {"https://a.test": HostState(host="https://a.test", rules="User-agent: *")}
     assert (site.failures, site.own_delay_s, site.due_s) == (2, 9.0, 5.0)
@@ -122,7 +121,7 @@ def test_a_site_without_urls_leaves_the_workbench_with_its_turn() -> None:
     site = begin(bench, 0.0)
     site.urls.popleft()
     assert not bench.finish(site, 70.0)
-    assert (len(bench), bench.urls, bench.busy, bench.text_bytes) == (0, 0, 0, 0)
+    assert (len(bench), bench.urls, bench.busy) == (0, 0, 0)
     assert bench.until_due(1e9) is None
 
 
@@ -139,7 +138,7 @@ def test_what_is_decided_about_a_host_is_decided_about_all_its_urls() -> None:
     www, blog = "https://www.a.test", "https://blog.a.test"
     urls = tuple(queued(f"{host}/{number}", host) for number in range(3) for host in (www, blog))
     bench = workbench()
-    bench.take_in(Claim(site="a.test", epoch=1, delay_s=1.0, seeded=False, urls=urls, hosts={}), 0.0)
+    bench.take_in(Claim(site="a.test", epoch=1, delay_s=1.0, urls=urls, hosts={}), 0.0)
     site = begin(bench, 0.0)
     assert [url.url for url in site.take_urls_of(blog)] == [f"{blog}/0", f"{blog}/1", f"{blog}/2"]
     assert [url.url for url in site.urls] == [f"{www}/0", f"{www}/1", f"{www}/2"]
@@ -234,7 +233,7 @@ def test_clearing_drops_everything_and_turns_under_way_still_count() -> None:
         bench.take_in(claim(name, 2), 0.0)
     busy = begin(bench, 0.0)
     bench.clear()
-    assert (len(bench), bench.urls, bench.busy, bench.text_bytes) == (0, 0, 0, 0)
+    assert (len(bench), bench.urls, bench.busy) == (0, 0, 0)
     assert bench.until_due(1e9) is None
     bench.take_in(claim(busy.site, epoch=2), 1.0)
     assert bench.next_turn(1e9) is None
@@ -254,19 +253,17 @@ def test_what_is_held_includes_the_busy_and_what_is_idle_does_not() -> None:
 # ---------------------------------------------------------------------------- bounds and supply
 
 
-def test_urls_and_text_are_counted_as_turns_change_them() -> None:
+def test_urls_are_counted_as_turns_change_them() -> None:
     bench = workbench()
-    bench.take_in(claim("a.test", 2, rules="12345"), 0.0)
-    one = len("https://a.test/0")
-    assert (bench.urls, bench.text_bytes) == (2, 2 * one + 5)
+    bench.take_in(claim("a.test", 2), 0.0)
+    assert bench.urls == 2
     site = begin(bench, 0.0)
     site.urls.popleft()
-    site.hosts["https://a.test"] = HostState(host="https://a.test", rules="1234567890")
-    assert (bench.urls, bench.text_bytes) == (2, 2 * one + 5)
+    assert bench.urls == 2
     bench.finish(site, 1.0)
-    assert (bench.urls, bench.text_bytes) == (1, one + 10)
+    assert bench.urls == 1
     bench.remove("a.test")
-    assert (bench.urls, bench.text_bytes) == (0, 0)
+    assert bench.urls == 0
 
 
 def test_a_new_workbench_asks_for_a_first_stock() -> None:
@@ -306,6 +303,22 @@ def test_large_robots_rules_fill_the_room_for_text() -> None:
     for _ in range(10):
         begin(bench, 0.0)
     assert bench.wants(0.0) == 0
+
+
+def test_robots_rules_that_shrink_or_leave_make_room_for_text() -> None:
+    bench = workbench(text_bytes=1_000_000)
+    for name in ("a.test", "b.test"):
+        bench.take_in(claim(name, 2, rules="x" * 1_200_000), 0.0)
+    for _ in range(2):
+        site = begin(bench, 0.0)
+        assert bench.wants(0.0) == 0
+        site.hosts[f"https://{site.site}"] = HostState(host=f"https://{site.site}", rules="")
+        bench.finish(site, 1.0)
+    assert bench.wants(0.0) > 0
+    bench.take_in(claim("c.test", rules="x" * 1_000_000), 0.0)
+    assert bench.wants(0.0) == 0
+    bench.remove("c.test")
+    assert bench.wants(0.0) > 0
 
 
 def test_enough_in_stock_means_no_claim() -> None:

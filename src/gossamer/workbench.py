@@ -55,13 +55,12 @@ class SiteInHand:
 
     __slots__ = (
         "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls", "own_delay_s",
-        "pages", "seeded", "site", "ticket", "urls",
+        "pages", "site", "ticket", "urls",
     )  # fmt: skip
 
     def __init__(self, claim: Claim) -> None:
         self.site = claim.site
         self.epoch = claim.epoch
-        self.seeded = claim.seeded
         self.delay_s = claim.delay_s  # between two turns
         self.own_delay_s = claim.own_delay_s  # what its robots.txt asks for, as far as heard
         self.urls: deque[QueuedUrl] = deque(claim.urls)  # in the order in which to fetch them
@@ -121,11 +120,6 @@ class Workbench:
     def urls(self) -> int:
         """How many URLs are in hand; those of a busy site as they were before its turn."""
         return self._urls
-
-    @property
-    def text_bytes(self) -> int:
-        """How much text of URLs and robots rules is in hand, counted likewise."""
-        return self._bytes
 
     @property
     def busy(self) -> int:

@@ -17,7 +17,7 @@ from gossamer.worker.figures import memory_bytes
 
 def claim(site: str) -> Claim:
     url = QueuedUrl(f"https://{site}/", b"0" * 16, f"https://{site}", 0, 0, 0, 0, 0)
-    return Claim(site=site, epoch=1, delay_s=70, seeded=True, urls=(url, url), hosts={})
+    return Claim(site=site, epoch=1, delay_s=70, urls=(url, url), hosts={})
 
 
 def test_requests_are_in_flight_until_they_have_ended_however_they_end() -> None:

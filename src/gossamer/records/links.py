@@ -85,7 +85,6 @@ class Claim:
     own_delay_s: float = 0.0  # what the site itself asked for
     failures: int = 0  # of the site, in a row
     pages: int = 0  # kept of the site so far
-    seeded: bool
     urls: tuple[QueuedUrl, ...]  # never empty; in the order in which to fetch them
     hosts: Mapping[str, HostState]  # as far as known: those of the URLs, and some more of the site
 
@@ -172,7 +171,6 @@ class Batch:
 class Completion:
     """What became of a batch."""
 
-    new_links: int
     lost: tuple[tuple[str, int], ...] = ()  # site and epoch of visits to what the worker no longer owned
 
 

@@ -106,8 +106,8 @@ class Model:
         site.epoch += 1
         site.reserved = len(claim.urls)
 
-    def complete(self, worker: int, batch: Batch) -> tuple[int, tuple[tuple[str, int], ...]]:
-        new = self.add(batch.links)
+    def complete(self, worker: int, batch: Batch) -> tuple[tuple[str, int], ...]:
+        self.add(batch.links)
         lost = []
         for visit in batch.visits:
             site = self.sites[visit.site]
@@ -130,7 +130,7 @@ class Model:
             elif visit.release:
                 site.own_delay = visit.release.own_delay_s
                 self.free(visit.site, visit.release.wait_s)
-        return new, tuple(lost)
+        return tuple(lost)
 
     def keep_host(self, name: str, host: HostState, *, mine: bool) -> None:
         site = self.sites[name]

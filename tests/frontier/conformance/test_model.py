@@ -173,7 +173,7 @@ class History(RuleBasedStateMachine):
             self.model.complete(worker, batch)
             return
         completed = self.handles[worker].complete(batch)
-        assert (completed.new_links, completed.lost) == self.model.complete(worker, batch)
+        assert completed.lost == self.model.complete(worker, batch)
 
     def _block(self, claim: Claim, seconds: float | None, reason: Reason | None) -> list[HostState]:
         """A block is never shortened: robots.txt is not asked again before it ends."""

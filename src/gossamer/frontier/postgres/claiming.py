@@ -121,7 +121,6 @@ def _claim(tx: Transaction, row: Row) -> Claim:
         own_delay_s=row.delay_ms / 1000,
         failures=row.failures,
         pages=row.pages,
-        seeded=row.seeded,
         urls=tuple(urls[: row.in_hand]),
         hosts={host[0]: host_state(tx, host) for host in row.rules or ()},
     )

@@ -288,7 +288,7 @@ class PostgresFrontier:
         admitted, new, lost = self._forgetting(lambda: self._database.run("complete", work))
         self._recent.remember(admitted)
         count_links(len(batch.links), new)
-        return Completion(new_links=new, lost=lost)
+        return Completion(lost=lost)
 
     def _forgetting(self, work: Callable[[], T]) -> T:
         try:

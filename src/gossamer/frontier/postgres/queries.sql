@@ -249,7 +249,7 @@ WITH due AS MATERIALIZED (
     FROM counted p
     WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = p.site_id
       AND NOT p.untidy AND p.so_far - p.found < %(left)s
-    RETURNING s.site_id, s.name, s.epoch, s.delay_ms, s.failures, s.pages, s.seeded, s.in_hand, p.ready_at, p.arrival,
+    RETURNING s.site_id, s.name, s.epoch, s.delay_ms, s.failures, s.pages, s.in_hand, p.ready_at, p.arrival,
               p.seqs, p.ranks, p.depths, p.hops, p.tries, p.kinds, p.hashes, p.urls, p.hosts
 )
 SELECT o.*, (
@@ -270,7 +270,7 @@ SELECT o.*, (
 FROM owned o
 UNION ALL
 SELECT p.site_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-       NULL, NULL
+       NULL
 FROM counted p WHERE p.untidy
 
 -- name: lock_idle

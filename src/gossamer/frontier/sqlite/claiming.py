@@ -92,7 +92,6 @@ def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None
         own_delay_s=site["own_delay_ms"] / 1000,
         failures=site["failures"],
         pages=site["pages"],
-        seeded=bool(site["seeded"]),
         urls=tuple(QueuedUrl(*tuple(row)[:8]) for row in rows),
         hosts=_known_hosts(tx, site["site_id"], {row["host"] for row in rows}),
     )

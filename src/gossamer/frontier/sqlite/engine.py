@@ -219,7 +219,7 @@ class SqliteFrontier:
             late = [visit for visit in batch.visits if not record_visit(tx, self._worker, visit)]
         self._recent.remember(admitted)
         count_links(len(batch.links), new)
-        return Completion(new_links=new, lost=tuple((visit.site, visit.epoch) for visit in late))
+        return Completion(lost=tuple((visit.site, visit.epoch) for visit in late))
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         with self._transaction("reconcile") as tx:

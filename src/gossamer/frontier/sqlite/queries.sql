@@ -100,7 +100,7 @@ WHERE ready_at > paced_at AND site_id IN (SELECT site_id FROM temp.stage WHERE f
 
 -- name: due_sites
 -- Walks the partial index site_ready from its head.
-SELECT site_id, name, epoch, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms, failures, seeded, pages
+SELECT site_id, name, epoch, max(delay_ms, :delay_ms) AS delay_ms, delay_ms AS own_delay_ms, failures, pages
 FROM site
 -- plant: excluded-sites-claimed
 WHERE owner IS NULL AND has_work = 1 AND excluded = 0 AND ready_at <= :now_ms
