@@ -66,7 +66,7 @@ class Network:
         """Return what a server says that is well."""
         assert self._answers is not None
         scheme, name, target = split_url(url)
-        answer = self._answers.answer(scheme, name, target)
+        answer = self._answers.respond(scheme, name, target)
         return answer or PlannedResponse(404, b"", b"")
 
     def connecting_s(self) -> float:

@@ -1,9 +1,9 @@
-"""A simulated web and the independent judge of whoever crawls it.
+"""A simulated web, and an independent judge of the crawlers that visit it.
 
-`serve` runs a web, planned from a `WebSpec` by a seed, on this machine's loopback addresses, with a name
-server of its own. `expected` says which URLs a perfect crawler asks for; `judge` reads the server's access
-log and says what a crawler missed, repeated, was not allowed to ask for, or asked for too early. Nothing here
-comes from the crawler but the spelling of URLs.
+`serve` runs a web on this machine's loopback addresses, with its own name server. A `WebSpec` and its seed determine
+the web completely. `expected` returns the URLs that a perfect crawler requests. `judge` reads the server's access log
+and finds what a crawler missed, repeated, requested without permission or requested too early. This package shares
+nothing with the crawler but the normalisation of URLs.
 """
 
 from gossamer_simweb.expected import ExpectedCrawl, expected

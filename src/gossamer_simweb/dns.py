@@ -1,7 +1,7 @@
 """The name server of the simulated web: DNS messages in, DNS messages out. Pure.
 
-It knows the hosts of the web and the planted names, and says NXDOMAIN to everything else. Only what a stub
-resolver needs: one question, A and AAAA, no compression but of the question's own name, no EDNS.
+It knows the hosts of the web and the planted names, and answers NXDOMAIN for every other name. It supports only what a
+stub resolver needs: one question per message, A and AAAA, compression of the question's name only, no EDNS.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _NO_ERROR, _SERVER_FAILURE, _NO_SUCH_NAME, _NOT_IMPLEMENTED = 0, 2, 3, 4
 
 
 class DnsQuestion(NamedTuple):
-    """One question that the name server was asked."""
+    """One question that a client asked the name server."""
 
     name: str
     record: int  # A, AAAA or another record type
 
 
 class DnsResponder:
-    """Answers questions about the names of a web; remembers how often which planted name was asked for."""
+    """Answers questions about the names of a web, and counts the questions about planted names."""
 
     def __init__(self, web: WebPlan) -> None:
         self._web = web
@@ -35,7 +35,7 @@ class DnsResponder:
         self._asked: Counter[DnsQuestion] = Counter()
 
     def reply(self, message: bytes) -> tuple[DnsQuestion | None, bytes | None]:
-        """Return what was asked for and the answer to send; nothing for what is not a question."""
+        """Return the question and the reply to send; None for each that does not exist."""
         question = _parse_question(message)
         if question is None:
             return None, None
@@ -67,7 +67,7 @@ class DnsResponder:
 
 
 def _parse_question(message: bytes) -> tuple[str, int, int] | None:
-    """Return the name in lower case, the record type and where the question ends."""
+    """Return the name in lower case, the record type and the offset where the question ends."""
     if len(message) < 17 or message[2] & 0x80 or message[4:6] != b"\0\1":
         return None
     labels, at = [], 12
@@ -89,7 +89,7 @@ def _message(question: bytes, end: int, code: int, addresses: tuple[str, ...], t
         packed = ipaddress.ip_address(text).packed
         record = A if len(packed) == 4 else AAAA
         records.append(struct.pack(">HHHIH", 0xC00C, record, 1, ttl_s, len(packed)) + packed)
-    if not addresses:  # how long "there is none" may be remembered
+    if not addresses:  # an SOA record: how long a resolver may cache the negative answer
         soa = b"\x02ns\x04test\0\x04root\x04test\0" + struct.pack(">IIIII", 1, 60, 60, 60, ttl_s)
         records.append(b"\x04test\0" + struct.pack(">HHIH", 6, 1, ttl_s, len(soa)) + soa)
     return b"".join(records)

@@ -1,4 +1,4 @@
-"""What a perfect crawler does on a simulated web, worked out from the plan. Pure."""
+"""What a perfect crawler does on a simulated web, derived from the plan. Pure."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ CONVENTIONAL_PATH = "/sitemap.xml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedCrawl:
-    """The URLs of a web as a perfect crawler sees them; all normalised."""
+    """The URLs that a perfect crawler meets; all normalised."""
 
-    depths: Mapping[str, int]  # every URL it asks for, with the least number of links from a seed
-    disallowed: frozenset[str]  # URLs in scope that it comes across and robots.txt forbids
-    again: Mapping[str, int] = field(default_factory=dict)  # sitemaps, and how often it may ask for them once more
+    depths: Mapping[str, int]  # every URL that it requests, with the smallest number of links from a seed
+    disallowed: frozenset[str]  # URLs in scope that it finds and robots.txt forbids
+    extra_requests: Mapping[str, int] = field(default_factory=dict)  # by URL of a sitemap: further requests it may make
 
     @property
     def visited(self) -> frozenset[str]:
-        """Every URL that it asks for: redirects, errors and pictures too, robots.txt not."""
+        """Every URL that it requests, with redirects, errors and images, without robots.txt."""
         return frozenset(self.depths)
 
 
@@ -42,16 +42,16 @@ def expected(
     max_depth: int | None = None,
     sitemaps: bool = False,
 ) -> ExpectedCrawl:
-    """Return what a crawler called `token` must ask for, starting from `seeds`.
+    """Return what a crawler with the robots.txt name `token` must request, starting from `seeds`.
 
-    `scope` is where it may go: the seeds' own hosts or sites, or the whole web; where a seed redirects is a
-    seed too. A link adds one to the depth, a redirect nothing. The order of things plays no part: the scope
-    is the one that holds in the end, and depths are those of the shortest way. A crawler that reaches a page
-    by a longer way first may therefore rightly visit less than `max_depth` allows here.
+    `scope` limits it to the seeds' hosts, to the seeds' sites, or not at all. The target of a seed's redirect is a seed
+    too. A link adds one to the depth, a redirect adds nothing. The order of requests does not matter: the result uses
+    the final scope and the shortest path to each page. With `max_depth`, a crawler that reaches a page by a longer path
+    first may therefore correctly visit fewer pages than this function returns.
 
-    With `sitemaps` it reads those that robots.txt names, or what lies at /sitemap.xml where it names none. What they
-    list is as deep as a link of the page by which their host was met. Pages of another host are followed only where
-    the robots.txt of that host names the sitemap, or the index that led to it.
+    With `sitemaps`, the crawler reads the sitemaps that robots.txt names, or /sitemap.xml if it names none. Entries
+    have the depth of a link on the page through which the crawler found the host. It follows entries of another host
+    only if the robots.txt of that host names the sitemap, or the index that led to it.
     """
     walk = _Walk(web, scope, token, max_depth, sitemaps=sitemaps)
     for seed in seeds:
@@ -60,13 +60,13 @@ def expected(
             raise ValueError(f"{seed}: {url.value}")
         walk.meet(url, 0)
     walk.run()
-    return ExpectedCrawl(depths=walk.depths, disallowed=frozenset(walk.disallowed), again=walk.again)
+    return ExpectedCrawl(depths=walk.depths, disallowed=frozenset(walk.disallowed), extra_requests=walk.extra_requests)
 
 
 class _Walk:
-    """Breadth first; a URL is taken up again when it turns out to be nearer.
+    """A breadth-first walk of the plan; it visits a URL again when it finds a shorter path to it.
 
-    Depth 0 is what the seeds are and where they redirect: exactly what may widen the scope.
+    Depth 0 means seeds and the targets of their redirects: only these may widen the scope.
     """
 
     def __init__(self, web: WebPlan, scope: Scope, token: str, max_depth: int | None, *, sitemaps: bool) -> None:
@@ -75,19 +75,19 @@ class _Walk:
         self._token = token
         self._max_depth = max_depth
         self._in_scope: set[str] = set()  # hosts or sites
-        self._refused: defaultdict[str, dict[str, int]] = defaultdict(dict)  # by host or site: depths of URLs
+        self._refused: defaultdict[str, dict[str, int]] = defaultdict(dict)  # by host or site: URLs and depths
         self._queue: deque[tuple[str, int]] = deque()
         self._sitemaps = sitemaps
-        self._hosts: dict[str, int] = {}  # whose robots.txt is asked for: depths
-        self._met: deque[tuple[str, int]] = deque()  # of those, the ones whose sitemaps are still to be found
-        self._read: dict[tuple[str, str, str], int] = {}  # sitemap, the one named, on whose behalf: depths
-        self._foreign: defaultdict[str, set[tuple[str, int, str]]] = defaultdict(set)  # by host: page, depth, sitemap
-        self.again: Counter[str] = Counter()
+        self._hosts: dict[str, int] = {}  # hosts whose robots.txt the crawler requests: depths
+        self._met: deque[tuple[str, int]] = deque()  # hosts whose sitemaps are still to be read
+        self._read: dict[tuple[str, str, str], int] = {}  # (sitemap, the one named, by which host): depths
+        self._foreign: defaultdict[str, set[tuple[str, int, str]]] = defaultdict(set)  # by host: (page, depth, sitemap)
+        self.extra_requests: Counter[str] = Counter()
         self.depths: dict[str, int] = {}
         self.disallowed: set[str] = set()
 
     def meet(self, url: str, depth: int) -> None:
-        """Take up a URL that was found at a depth, unless that is nothing new."""
+        """Queue a URL found at a depth, unless it is already known at this depth or a smaller one."""
         if self.depths.get(url, depth + 1) <= depth or (self._max_depth is not None and depth > self._max_depth):
             return
         if not self._admit(url, depth) or url in self.disallowed or self._web.find(url) is None:
@@ -100,7 +100,7 @@ class _Walk:
         self._queue.append((url, depth))
 
     def run(self) -> None:
-        """Follow everything that was taken up."""
+        """Follow all queued URLs."""
         while self._queue or self._met:
             while self._met:
                 self._find_sitemaps(*self._met.popleft())
@@ -108,7 +108,7 @@ class _Walk:
                 continue
             url, depth = self._queue.popleft()
             if depth > self.depths[url]:
-                continue  # taken up again since, from nearer
+                continue  # queued again since, at a smaller depth
             page = self._web.find(url)
             assert page is not None
             if page.leads_to is not None:
@@ -124,12 +124,12 @@ class _Walk:
             self._met.append((host, depth))
 
     def _find_sitemaps(self, host: str, depth: int) -> None:
-        """Take up the sitemaps of a host whose robots.txt is asked for, and what those of others say about it."""
+        """Read the sitemaps of a host, and follow its pages that sitemaps of other hosts list."""
         scheme, name, _ = split_url(f"{host}/")
         robots = self._web.robots(name)
         if robots.status == 429 or robots.status >= 500:
             return
-        is_alias = self._web.is_alias(scheme, name)  # whose robots.txt is another's
+        is_alias = self._web.is_alias(scheme, name)  # its robots.txt is that of another host
         for url in robots.sitemaps:
             if not is_alias or site_of(url) == site_of(f"{host}/"):
                 self._meet_sitemap(url, depth + 1, url, "" if is_alias or host_of(url) == host else host)
@@ -140,7 +140,7 @@ class _Walk:
                 self.meet(url, page_depth)
 
     def _meet_sitemap(self, url: str, depth: int, named: str, behalf: str) -> None:
-        """Read a sitemap to which the one that was named leads."""
+        """Read a sitemap to which the sitemap `named` in a robots.txt leads."""
         key = (url, named, behalf)
         if self._read.get(key, depth + 1) <= depth or (self._max_depth is not None and depth > self._max_depth):
             return
@@ -150,7 +150,7 @@ class _Walk:
         if not self._web.allowed(url, self._token):
             self.disallowed.add(url)
             return
-        self.again[url] += bool(behalf) and key not in self._read
+        self.extra_requests[url] += bool(behalf) and key not in self._read
         self._read[key] = depth
         self.depths[url] = min(depth, self.depths.get(url, depth))
         if page.leads_to is not None:

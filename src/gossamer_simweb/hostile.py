@@ -1,4 +1,4 @@
-"""Responses that a planted page sends on purpose and no honest server would."""
+"""Hostile responses of planted pages: endless, stalling, too short, too long, dripping."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class HostileResponse:
     """Sends one hostile response piece by piece, never faster than the client reads."""
 
     def __init__(self, answer: PlannedResponse, write: Callable[[bytes], bool], done: Callable[[float], None]) -> None:
-        self._write = write  # says whether the kernel has taken everything
-        self._done = done  # told when the last piece went out, in seconds of the monotonic clock
+        self._write = write  # returns whether the kernel has taken everything
+        self._done = done  # called when the last piece is sent, with seconds of the monotonic clock
         self._pieces = _pieces(answer)
         self._piece = next(self._pieces)
         self._gap_s = answer.delay_s if answer.behaviour is Behaviour.DRIP else 0.0
@@ -31,8 +31,8 @@ class HostileResponse:
         self._next: asyncio.Handle | None = None
         self.body_bytes = 0
 
-    def go_on(self) -> None:
-        """Send the next piece; called again when the kernel has taken it."""
+    def send_next(self) -> None:
+        """Send the next piece. The connection calls this again when the kernel has taken it."""
         self.stop()
         piece, following = self._piece, next(self._pieces, None)
         head_bytes = piece.find(b"\r\n\r\n") + 4 if piece.startswith(b"HTTP/1.1 ") else 0
@@ -42,14 +42,14 @@ class HostileResponse:
         if following is not None:
             self._piece = following
             if taken:
-                self._next = asyncio.get_running_loop().call_later(self._gap_s, self.go_on)
+                self._next = asyncio.get_running_loop().call_later(self._gap_s, self.send_next)
         elif self._ends:
             self._done(sent_at)
         else:
             self._piece = b""
 
     def stop(self) -> None:
-        """Send nothing more until `go_on`."""
+        """Send nothing more until the next call of `send_next`."""
         if self._next is not None:
             self._next.cancel()
             self._next = None

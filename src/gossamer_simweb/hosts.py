@@ -1,6 +1,6 @@
-"""The hosts of a simulated web: names, addresses, who redirects to whom, and their robots.txt. Pure.
+"""The hosts of a simulated web: names, addresses, redirects between hosts, and robots.txt files. Pure.
 
-Everything follows from the seed and the number of a site.
+The seed and the number of a site determine everything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gossamer_simweb.robots import (
     policy_name,
     policy_path,
     robots_for_all,
-    robots_with_a_name,
+    robots_for_token,
 )
 from gossamer_simweb.seeded_random import EvenSpread, SeededRandom, unit_of
 from gossamer_simweb.sitemaps import named_sitemaps
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 
 class Hosts(NamedTuple):
-    """The names of a site."""
+    """The host names of a site."""
 
-    bare: str  # the registrable domain: the site's name
-    main: str  # where the pages are
+    bare: str  # the registrable domain, which names the site
+    main: str  # the host that has the pages
     alias: str | None  # redirects to the same path on `main`
     subs: tuple[str, ...]  # further hosts with pages of their own
-    moved_to: int | None  # the site that took over this one
+    moved_to: int | None  # the number of the site to which all of this site redirects
 
 
 class HostPlan:
-    """Which hosts there are; `port` and `tls_port` are part of every URL."""
+    """The hosts of a web. `port` and `tls_port` are part of every URL."""
 
     def __init__(self, spec: WebSpec, *, port: int, tls_port: int, network: int | None) -> None:
         self.spec = spec
@@ -50,7 +50,7 @@ class HostPlan:
         self.scheme = "https" if spec.tls else "http"
         self.planted = PlantedWeb(spec, port=port, tls_port=tls_port)
         self.hosts = lru_cache(maxsize=1 << 16)(self._hosts)
-        self.network = network  # the first number of every address; None: there is none but 127.0.0.1
+        self.network = network  # the first number of every address; None: only 127.0.0.1 is available
         self._ports = {"http": _suffix(port, 80), "https": _suffix(tls_port, 443)}
         self._moved_spread, self._www_spread, self._sub_spread = (EvenSpread(spec.seed, p) for p in (2, 3, 7))
         self._missing_spread, self._named_spread, self._delay_spread = (EvenSpread(spec.seed, p) for p in (11, 13, 17))
@@ -58,12 +58,12 @@ class HostPlan:
     # Names and addresses
 
     def origin(self, name: str, scheme: str | None = None) -> str:
-        """Return a host's part of a URL: `http://www.amber-1.test:8080`."""
+        """Return the scheme, name and port of a host as in a URL: `http://www.amber-1.test:8080`."""
         scheme = scheme or self.scheme
         return f"{scheme}://{name}{self._ports[scheme]}"
 
     def site_number(self, name: str) -> int | None:
-        """Return the number of the site that a host name belongs to, if it is one of this web."""
+        """Return the number of the site that a host name belongs to; None if the web has no such host."""
         match = _SITE_NAME.fullmatch(name)
         if match is None or (site := int(match[3])) >= self.spec.sites:
             return None
@@ -71,15 +71,15 @@ class HostPlan:
         return site if name in (hosts.main, hosts.alias, *hosts.subs) else None
 
     def trap(self, name: str) -> str | None:
-        """Return the kind of the trap that a host name belongs to, if it does."""
+        """Return the kind of trap that a host name belongs to; None if it belongs to none."""
         return trap_kind(name, self.spec.traps) if self.spec.traps else None
 
     def trap_sites(self) -> list[str]:
-        """Return the names of all traps."""
+        """Return the names of all trap sites."""
         return [trap_site(kind, number) for number in range(self.spec.traps) for kind in TRAPS]
 
     def address(self, name: str) -> str | None:
-        """Return the address that serves a host name: every site has its own, where the system allows it."""
+        """Return the address of a host name. Every site has its own address, if the system allows it."""
         if name in self.planted.names:
             place = self.planted.place(name)
         elif (site := self.site_number(name)) is not None:
@@ -119,7 +119,7 @@ class HostPlan:
     # Robots
 
     def robots(self, name: str) -> Robots:
-        """Return the rules of a host that exists: those of its main host for one that only redirects."""
+        """Return the robots.txt of an existing host; for an alias, that of its main host."""
         robots = self._robots(name)
         if not self.spec.sitemaps or robots.status != 200 or name in self.planted.names or self._is_shared(robots):
             return robots
@@ -127,15 +127,15 @@ class HostPlan:
         if not robots.elsewhere:
             return replace(robots, sitemaps=named)
         own = tuple(url for url in named if self.site_number(split_url(url)[1]) == self.site_number(name))
-        return replace(robots, sitemaps=own, vain_sitemaps=tuple(url for url in named if url not in own))
+        return replace(robots, sitemaps=own, ignored_sitemaps=tuple(url for url in named if url not in own))
 
     def is_alias(self, scheme: str, name: str) -> bool:
-        """Say whether all that a host does is to redirect to another one of its site, its robots.txt too."""
+        """Return whether a host only redirects to another host of its site, robots.txt included."""
         site = None if name in self.planted.names else self.site_number(name)
         return site is not None and (scheme != self.scheme or name == self.hosts(site).alias)
 
     def has_robots(self, name: str) -> bool:
-        """Say whether a host has a robots.txt."""
+        """Return whether a host has a robots.txt."""
         return self._robots(name).status == 200
 
     def _robots(self, name: str) -> Robots:
@@ -163,12 +163,12 @@ class HostPlan:
         if place >= spec.robots_named:
             return robots_for_all(moved=moved, crawl_delay_s=crawl_delay_s)
         strict = place < spec.robots_named / 2
-        return robots_with_a_name(spec.token, strict=strict, moved=moved, crawl_delay_s=crawl_delay_s)
+        return robots_for_token(spec.token, strict=strict, moved=moved, crawl_delay_s=crawl_delay_s)
 
     def _robots_elsewhere(self, number: int, site: int, name: str, crawl_delay_s: float | None) -> Robots:
-        """Return a robots.txt that is on another site: a file for this host, or the other site's own."""
+        """Return a robots.txt on another site: a file for this host, or that site's own."""
         dice = SeededRandom(self.spec.seed, "elsewhere", number)
-        keepers = [other for other in (dice.low(self.spec.sites) for _ in range(8)) if self._keeps(other, site)]
+        keepers = [other for other in (dice.skewed(self.spec.sites) for _ in range(8)) if self._keeps(other, site)]
         robots = self._file(number, moved=False, crawl_delay_s=crawl_delay_s)
         if not keepers:
             return robots
@@ -182,7 +182,7 @@ class HostPlan:
         return replace(robots, elsewhere=tuple(urls))
 
     def _is_elsewhere(self, number: int) -> bool:
-        """Say whether the robots.txt of a host, by its number, is on another site."""
+        """Return whether the robots.txt of the host with this number is on another site."""
         first = self.spec.robots_missing + self.spec.robots_moved
         return first <= self._missing_spread.unit(number) < first + self.spec.robots_elsewhere
 
@@ -191,11 +191,11 @@ class HostPlan:
 
     @staticmethod
     def _is_shared(robots: Robots) -> bool:
-        """Say whether a robots.txt is another site's own: then it names none of this site's sitemaps."""
+        """Return whether a robots.txt is another site's own; then it names no sitemap of this site."""
         return bool(robots.elsewhere) and not policy_name(split_url(robots.elsewhere[-1])[2])
 
     def allowed(self, url: str, token: str) -> bool:
-        """Say whether the crawler called `token` may ask for a URL of this web."""
+        """Return whether the crawler with the robots.txt name `token` may request a URL of this web."""
         _, name, target = split_url(url)
         return self.robots(name).allows(token, target)
 

@@ -1,4 +1,4 @@
-"""One connection to the simulated web: requests in, answers out, everything written to the log."""
+"""One HTTP connection to the simulated web: it reads requests, sends responses and logs both."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ _NOTHING = memoryview(b"")
 
 
 class Connection(asyncio.Protocol):
-    """Answers requests one after the other, pipelined or not, and never two at a time."""
+    """Answers requests one at a time, also when the client pipelines them."""
 
-    def __init__(self, traffic: ServerState, scheme: str) -> None:
-        self._traffic = traffic
+    def __init__(self, state: ServerState, scheme: str) -> None:
+        self._state = state
         self._scheme = scheme
         self._buffer = b""
         self._address = ""
-        self._request: LoggedRequest | None = None  # under way
+        self._request: LoggedRequest | None = None  # the one being answered
         self._keep_alive = True
         self._reading = self._writing = False
-        self._rest = _NOTHING  # of the response under way
+        self._rest = _NOTHING  # of the response being sent
         self._sending: HostileResponse | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._active_at = 0.0  # seconds of the monotonic clock
         self.transport: asyncio.Transport
 
-    # What the event loop calls
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
         self._address = transport.get_extra_info("sockname")[0]
-        if not self._traffic.is_own(self._address):  # nothing outside this machine has any business here
+        if not self._state.is_own(self._address):  # serve this machine only
             self.transport.abort()
             return
         self._active_at = time.monotonic()
-        self.transport.set_write_buffer_limits(0)  # so that `resume_writing` means: all handed to the kernel
-        self._traffic.connections.add(self)
+        self.transport.set_write_buffer_limits(0)  # `resume_writing` then means that the kernel has everything
+        self._state.connections.add(self)
 
     def data_received(self, data: bytes) -> None:
         self._buffer = self._buffer + data if self._buffer else data
@@ -58,32 +58,32 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         if self._writing:
-            return  # over TLS, a write may pause and resume before it returns
+            return  # over TLS, a write can pause and resume before it returns
         if self._sending is not None:
-            self._sending.go_on()
+            self._sending.send_next()
         elif self._rest:
             self._send_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        self._traffic.connections.discard(self)
+        self._state.connections.discard(self)
         self._keep_alive = False
         self._stop_sending()
         if self._request is not None:
             self._end(time.monotonic(), self.transport.get_write_buffer_size() + len(self._rest))
 
     def idle_since(self, moment: float) -> bool:
-        """Say whether nothing has been asked for, nor been under way, since `moment`."""
+        """Return whether the connection has had no request since `moment`."""
         return self._request is None and self._active_at < moment
 
-    def give_up(self) -> None:
-        """Write down what is under way and drop the connection: the server stops."""
+    def abort(self) -> None:
+        """Log the current request and drop the connection, because the server stops."""
         self.connection_lost(None)
         self.transport.abort()
 
     # A request
 
     def _read(self) -> None:
-        """Answer every request that is complete, as long as its answer goes out at once."""
+        """Answer every complete request, until one of them has to wait."""
         self._reading = True
         while self._request is None and self._keep_alive:
             self._buffer = self._buffer.lstrip(b"\r\n")
@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
             if isinstance(parsed, int):
                 self._refuse(parsed)
             else:
-                self._begin(arrived, parsed, self._traffic.answer(self._scheme, self._address, parsed))
+                self._begin(arrived, parsed, self._state.respond(self._scheme, self._address, parsed))
         self._reading = False
 
     def _refuse(self, status: int) -> None:
@@ -129,22 +129,22 @@ class Connection(asyncio.Protocol):
         self._send_rest()
 
     def _send_rest(self) -> None:
-        """Send what is left, each piece when the kernel has taken the one before.
+        """Send the rest of the response, each piece after the kernel has taken the one before.
 
-        The last one goes out after the moment that the log gives as the end: no client has it all before that.
-        In pieces, because over TLS one big write counts as sent when it is merely encrypted.
+        The log's end time is taken before the last piece is sent, so that no client has the whole response earlier.
+        The response goes out in pieces because TLS reports one big write as sent when it is only encrypted.
         """
         while len(self._rest) > _PIECE_BYTES:
             piece, self._rest = self._rest[:_PIECE_BYTES], self._rest[_PIECE_BYTES:]
             if not self._write(piece):
-                return  # to be gone on with by `resume_writing`
+                return  # `resume_writing` continues
         last, self._rest = self._rest, _NOTHING
         ended = time.monotonic()
         self._write(last)
         self._end(ended)
 
     def _write(self, data: bytes | memoryview) -> bool:
-        """Send; say whether all of it, and all before it, is with the kernel."""
+        """Send data; return whether the kernel now has everything."""
         self._writing = True
         self.transport.write(data)
         self._writing = False
@@ -155,7 +155,7 @@ class Connection(asyncio.Protocol):
         assert request is not None
         if unsent_bytes:
             request = request._replace(body_bytes=max(0, request.body_bytes - unsent_bytes))
-        self._traffic.write_down(request._replace(ended=ended))
+        self._state.log_request(request._replace(ended=ended))
         self._active_at = ended
         if not self._keep_alive:
             self.transport.close()
@@ -178,7 +178,7 @@ class Connection(asyncio.Protocol):
                 self._end(time.monotonic())
             return
         self._sending = HostileResponse(answer, self._write, self._sent_all)
-        self._sending.go_on()
+        self._sending.send_next()
 
     def _sent_all(self, ended: float) -> None:
         self._stop_sending()

@@ -1,7 +1,7 @@
-"""The judge: what a crawler missed, repeated, was not allowed to ask for, or asked for too early. Pure.
+"""The judge: finds what a crawler missed, repeated, requested without permission or requested too early. Pure.
 
-It reads the server's access log and the expectation, and nothing else: no clock but the server's, no word of
-the crawler's. What counts as a turn, and which gaps are asked for, is in `turns`.
+It reads only the server's access log and the expected crawl. It uses the server's clock, and nothing that the crawler
+says about itself. `turns` defines turns and the gaps that they need.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ if TYPE_CHECKING:
     from gossamer_simweb.log import LoggedRequest
 
 _ROBOTS_CACHE_S = 86_400.0
-_NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
+_INNER_GAP_S = 1.0
+_NO_EXTRA: Final[Mapping[str, int]] = MappingProxyType({})
+_FAULTS = ("missed", "unexpected", "disallowed", "before_robots", "early", "repeated", "repeated_robots", "trapped")
 _SHOWN = 5  # examples of each fault in a summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepeatedUrl:
-    """A URL that was asked for more often than its answers allow."""
+    """A URL that the crawler requested more often than its answers allow."""
 
     url: str
     asked: int
     allowed: int
 
     def __str__(self) -> str:
-        return f"{self.url} (asked for {self.asked}, allowed {self.allowed})"
+        return f"{self.url} (requested: {self.asked}, allowed: {self.allowed})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrapOverrun:
-    """A trap on which more was spent than it is worth."""
+    """A trap from which the crawler requested more pages than the bound allows."""
 
     site: str
     pages: int
@@ -56,41 +58,32 @@ class Verdict:
 
     requests: int
     visited: int  # distinct URLs of pages
-    missed: tuple[str, ...]  # expected, but not asked for
-    unexpected: tuple[str, ...]  # asked for, but not expected: out of scope, nofollow, no link, at a wrong address
-    disallowed: tuple[str, ...]  # asked for, though robots.txt forbids it
-    unasked: tuple[str, ...]  # asked for before the robots.txt of its host
+    missed: tuple[str, ...]  # expected, but not requested
+    unexpected: tuple[str, ...]  # requested, but not expected: out of scope, nofollow, no link, wrong address
+    disallowed: tuple[str, ...]  # requested, although robots.txt forbids it
+    before_robots: tuple[str, ...]  # requested before the robots.txt of its host
     early: tuple[EarlyRequest, ...]
     repeated: tuple[RepeatedUrl, ...]
     repeated_robots: tuple[RepeatedUrl, ...]
     trapped: tuple[TrapOverrun, ...]
-    trap_pages: Mapping[str, int]  # asked for, by the name of each trap's site
-    allowed_repeats: int  # requests too many that are no fault, as after a crash
+    trap_pages: Mapping[str, int]  # requested pages of each trap, by the name of its site
+    allowed_repeats: int  # extra requests that are no fault, as after a crash
 
     @property
     def repeats(self) -> int:
-        """How many requests there were too many."""
+        """The number of requests beyond what is allowed."""
         return sum(repeat.asked - repeat.allowed for repeat in (*self.repeated, *self.repeated_robots))
 
     @property
     def ok(self) -> bool:
-        """Whether there is nothing to complain about."""
-        faults = (self.missed, self.unexpected, self.disallowed, self.unasked, self.early, self.trapped)
+        """Whether the crawler did nothing wrong."""
+        faults = (self.missed, self.unexpected, self.disallowed, self.before_robots, self.early, self.trapped)
         return not any(faults) and self.repeats <= self.allowed_repeats
 
     def summary(self) -> str:
-        """Say it in one paragraph."""
+        """Return the verdict as one paragraph."""
         sentences = [f"Requests: {self.requests}; pages: {self.visited}."]
-        for name in (
-            "missed",
-            "unexpected",
-            "disallowed",
-            "unasked",
-            "early",
-            "repeated",
-            "repeated_robots",
-            "trapped",
-        ):
+        for name in _FAULTS:
             faults: tuple[object, ...] = getattr(self, name)
             if faults:
                 shown = "; ".join(str(fault) for fault in faults[:_SHOWN])
@@ -98,7 +91,7 @@ class Verdict:
                 sentences.append(f"{name.capitalize().replace('_', ' ')}: {len(faults)} ({shown}{more}).")
         if self.allowed_repeats:
             sentences.append(f"{self.repeats} of {self.allowed_repeats} allowed repeats.")
-        sentences.append("Nothing to complain about." if self.ok else "Not as it should be.")
+        sentences.append("No faults found." if self.ok else "The crawl has faults.")
         return " ".join(sentences)
 
 
@@ -106,74 +99,96 @@ def judge(
     log: Iterable[LoggedRequest],
     *,
     delay_s: float,
-    expected: ExpectedCrawl | None,
-    tries: int = 4,
-    inner_gap_s: float | None = None,
-    allowed_repeats: int = 0,
-    robots_cache_s: float = _ROBOTS_CACHE_S,
-    robots_first: bool = True,
-    workers: int = 1,
-    slack_s: float = 0.0,
-    kills: Sequence[float] = (),
-    unheard_s: float = 0.5,
-    trap_bounds: Mapping[str, int] = MappingProxyType({}),
+    expected: ExpectedCrawl | None,  # None: judge politeness only, not which URLs were requested
+    tries: int = 4,  # how often a URL that fails (429, 5xx, cut off) may be requested
+    inner_gap_s: float = _INNER_GAP_S,  # the gap between requests of one turn, unless the delay is shorter
+    allowed_repeats: int = 0,  # extra requests that are reported but are no fault
+    robots_cache_s: float = _ROBOTS_CACHE_S,  # how long the crawler may use a robots.txt before it requests it again
+    robots_first: bool = True,  # False for a log that begins in the middle of a crawl
+    workers: int = 1,  # over all starts; each may request a robots.txt on another site once, outside of turns
+    slack_s: float = 0.0,  # how much too short a gap may be
+    kills: Sequence[float] = (),  # when the crawler was killed: seconds of CLOCK_MONOTONIC
+    unheard_s: float = 0.5,  # the crawler may forget a Crawl-delay or Retry-After served this long before a kill
+    trap_bounds: Mapping[str, int] = _NO_EXTRA,  # by kind: pages that may be requested of each trap; none: no bound
 ) -> Verdict:
-    """Judge the requests of one crawl.
-
-    `expected` None judges only its manners. `tries` is how often a URL that fails (429, 5xx, cut off) may be
-    asked for; `inner_gap_s` the gap within a turn (1 s, or the delay if that is smaller); `allowed_repeats`
-    how many requests too many are forgiven, though still reported; `slack_s` how much a gap may be too short.
-    `robots_first` False for a log that begins in the middle of a crawl. `kills` are the instants (CLOCK_MONOTONIC) at
-    which the crawler was killed: a Crawl-delay or Retry-After answered less than `unheard_s` before one is forgiven.
-    `workers` is how many processes crawled, over all starts: each may ask once for a robots.txt to which another site's
-    redirects, outside of turns.
-    `trap_bounds` says how many pages may be asked for of each trap of a kind; one without a bound is only counted.
-    """
-    requests = sorted(log, key=lambda request: request.arrived)
-    sites: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
-    for request in requests:
-        sites[_site(request)].append(request)
+    """Judge the requests of one crawl."""
     pace = PaceLimits(
-        delay_s=delay_s,
-        inner_gap_s=1.0 if inner_gap_s is None else inner_gap_s,
-        slack_s=slack_s,
-        kills=tuple(kills),
-        unheard_s=unheard_s,
+        delay_s=delay_s, inner_gap_s=inner_gap_s, slack_s=slack_s, kills=tuple(kills), unheard_s=unheard_s,
         workers=workers,
-    )
-    elsewhere = RobotsRedirects(requests)
-    early: list[EarlyRequest] = []
-    robots: list[LoggedRequest] = []  # those asked for on their own account, not as a hop of another
-    for site, theirs in sites.items():
-        found, hops = early_requests(site, theirs, pace, elsewhere)
-        early += found
-        robots += [r for r in theirs if r.kind == "robots" and id(r) not in hops]
-    pages = [request for request in requests if request.kind == "page"]
-    traps = [request for request in requests if request.kind == "trap"]
-    spent = Counter(_site(request) for request in traps)
-    strays = dict.fromkeys(request.url for request in requests if request.kind == "other")
-    asked = dict.fromkeys(request.url for request in pages)
-    visited = frozenset(expected.depths) if expected is not None else frozenset(asked)
-    disallowed = expected.disallowed if expected is not None else frozenset()
+    )  # fmt: skip
+    evidence = _Evidence(sorted(log, key=lambda request: request.arrived), pace)
     return Verdict(
-        requests=len(requests),
-        visited=len(asked),
-        missed=tuple(sorted(visited - asked.keys())),
-        unexpected=(*(url for url in asked if url not in visited and url not in disallowed), *strays),
-        disallowed=tuple(url for url in asked if url in disallowed),
-        unasked=_unasked(requests, elsewhere) if robots_first else (),
-        early=tuple(sorted(early, key=lambda fault: fault.arrived)),
-        repeated=_repeated([*pages, *traps], tries, again=expected.again if expected is not None else _NOTHING),
-        repeated_robots=_repeated(
-            elsewhere.without_waits(robots, [*pages, *traps]),
-            tries,
-            robots_cache_s,
-            again=elsewhere.again(robots, workers),
-        ),
-        trapped=_trapped(spent, trap_bounds),
-        trap_pages=spent,
+        requests=len(evidence.requests),
+        visited=len(evidence.asked),
+        missed=evidence.missed(expected),
+        unexpected=evidence.unexpected(expected),
+        disallowed=tuple(url for url in evidence.asked if expected is not None and url in expected.disallowed),
+        before_robots=evidence.before_robots() if robots_first else (),
+        early=evidence.early,
+        repeated=_repeated(evidence.visits, tries, extra=expected.extra_requests if expected else _NO_EXTRA),
+        repeated_robots=evidence.repeated_robots(tries, robots_cache_s),
+        trapped=_overruns(evidence.trap_pages, trap_bounds),
+        trap_pages=evidence.trap_pages,
         allowed_repeats=allowed_repeats,
     )
+
+
+class _Evidence:
+    """The requests of a log, sorted by arrival, with what each of them was for."""
+
+    def __init__(self, requests: Sequence[LoggedRequest], pace: PaceLimits) -> None:
+        self.requests = requests
+        self._workers = pace.workers
+        self._redirects = RobotsRedirects(requests)
+        pages = [request for request in requests if request.kind == "page"]
+        traps = [request for request in requests if request.kind == "trap"]
+        self.asked = dict.fromkeys(request.url for request in pages)
+        self.visits = [*pages, *traps]
+        self.trap_pages = Counter(_site(request) for request in traps)
+        self._robots: list[LoggedRequest] = []  # without those that are a hop of another one's redirect
+        self.early = tuple(sorted(self._check_gaps(pace), key=lambda fault: fault.arrived))
+
+    def _check_gaps(self, pace: PaceLimits) -> list[EarlyRequest]:
+        sites: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
+        for request in self.requests:
+            sites[_site(request)].append(request)
+        early: list[EarlyRequest] = []
+        for site, theirs in sites.items():
+            found, hops = early_requests(site, theirs, pace, self._redirects)
+            early += found
+            self._robots += [r for r in theirs if r.kind == "robots" and id(r) not in hops]
+        return early
+
+    def missed(self, expected: ExpectedCrawl | None) -> tuple[str, ...]:
+        """Return expected URLs that the crawler did not request."""
+        return () if expected is None else tuple(sorted(expected.visited - self.asked.keys()))
+
+    def unexpected(self, expected: ExpectedCrawl | None) -> tuple[str, ...]:
+        """Return requested URLs that are neither expected nor disallowed, and all that are no page of this web."""
+        strays = dict.fromkeys(request.url for request in self.requests if request.kind == "other")
+        if expected is None:
+            return tuple(strays)
+        known = expected.visited | expected.disallowed
+        return (*(url for url in self.asked if url not in known), *strays)
+
+    def before_robots(self) -> tuple[str, ...]:
+        """Return pages that were requested before the robots.txt of their host, or before what it redirects to."""
+        asked: set[str] = set()
+        found: dict[str, None] = {}
+        for request in self.requests:
+            if request.kind == "robots":
+                asked.add(request.url)
+            elif request.kind in ("page", "trap"):
+                robots = robots_of(request.url)
+                if not asked.issuperset((robots, *self._redirects.redirect_chain(robots))):
+                    found[request.url] = None
+        return tuple(found)
+
+    def repeated_robots(self, tries: int, cache_s: float) -> tuple[RepeatedUrl, ...]:
+        """Return robots.txt files that were requested again while the crawler should have remembered them."""
+        counted = self._redirects.without_retries(self._robots, self.visits)
+        extra = self._redirects.extra_requests(self._robots, self._workers)
+        return _repeated(counted, tries, cache_s, extra=extra)
 
 
 def _site(request: LoggedRequest) -> str:
@@ -183,36 +198,22 @@ def _site(request: LoggedRequest) -> str:
         return ""
 
 
-def _trapped(spent: Mapping[str, int], bounds: Mapping[str, int]) -> tuple[TrapOverrun, ...]:
-    """Return the traps on which more was spent than their kind's bound."""
+def _overruns(trap_pages: Mapping[str, int], bounds: Mapping[str, int]) -> tuple[TrapOverrun, ...]:
+    """Return the traps from which more pages were requested than the bound of their kind allows."""
     found = []
-    for site, pages in spent.items():
+    for site, pages in trap_pages.items():
         bound = bounds.get(site.partition("-")[0], pages)
         if pages > bound:
             found.append(TrapOverrun(site=site, pages=pages, bound=bound))
     return tuple(found)
 
 
-def _unasked(requests: Sequence[LoggedRequest], elsewhere: RobotsRedirects) -> tuple[str, ...]:
-    """Return pages that were asked for before the robots.txt of their host, or what that redirects to."""
-    asked: set[str] = set()
-    found: dict[str, None] = {}
-    for request in requests:
-        if request.kind == "robots":
-            asked.add(request.url)
-        elif request.kind in ("page", "trap"):
-            robots = robots_of(request.url)
-            if not asked.issuperset((robots, *elsewhere.way(robots))):
-                found[request.url] = None
-    return tuple(found)
-
-
 def _repeated(
-    requests: Sequence[LoggedRequest], tries: int, period_s: float | None = None, *, again: Mapping[str, int] = _NOTHING
+    requests: Sequence[LoggedRequest], tries: int, period_s: float | None = None, *, extra: Mapping[str, int]
 ) -> tuple[RepeatedUrl, ...]:
-    """Return URLs that were asked for again after a final answer, or too often without one.
+    """Return URLs that were requested again after a final answer, or too often without one.
 
-    With `period_s`, an answer is final only for that long; what is in `again` may be asked for so many times more.
+    With `period_s`, an answer is final only for that long. `extra` is how many further requests a URL may get.
     """
     by_url: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
     for request in requests:
@@ -229,7 +230,7 @@ def _repeated(
                 failures += 1
             else:
                 final_at = request.arrived
-        too_many -= again.get(url, 0)
+        too_many -= extra.get(url, 0)
         if too_many > 0:
             repeats.append(RepeatedUrl(url=url, asked=len(theirs), allowed=len(theirs) - too_many))
     return tuple(repeats)

@@ -1,7 +1,7 @@
-"""What a page of the simulated web links to, and how its links are spelled. Pure.
+"""The links of a page, and how HTML spells them. Pure.
 
-`targets` says which URLs a page leads to, and is all that the judge needs; `spell` writes each of them in one
-of the many ways in which HTML may say the same.
+`planned_links` returns the URLs that a page leads to; the judge needs nothing else. `spell` writes each of them in one
+of the many forms that HTML allows.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class PlannedLink(NamedTuple):
-    """A URL that a page leads to."""
+    """A link from a page to a URL."""
 
     url: str  # normalised
     follow: bool  # False: the link is marked nofollow
 
 
 def planned_links(web: WebPlan, page: PlannedPage) -> list[PlannedLink]:
-    """Return what a page links to, in order; URLs may repeat, and some have a host that does not exist."""
+    """Return the links of a page in order. URLs may repeat, and the hosts of some do not exist."""
     if page.planted is not None:
         return [PlannedLink(url, True) for url in page.planted.links]
     if page.kind not in WITH_LINKS:
@@ -40,8 +40,10 @@ def planned_links(web: WebPlan, page: PlannedPage) -> list[PlannedLink]:
     numbered = site.numbered
     for _ in range(_how_many(spec.links, dice)):
         place = dice.unit()
-        other = numbered[int(place**3 * len(numbered))]  # a power law: the front page is the most popular
-        chance = place * 65_536 % 1.0  # the lower bits of the same draw: this line runs for every link there is
+        other = numbered[int(place**3 * len(numbered))]  # a power law: the front page gets the most links
+        chance = (
+            place * 65_536 % 1.0
+        )  # the lower bits of the same draw, because a second draw would slow down every link
         url = other.url if chance > 0.03 else _other_name(web, site, other)
         found.append(PlannedLink(url, follow and chance < 0.98 and other.kind is not PageKind.UNLINKED))
     for _ in range(_how_many(spec.links_across, dice)):
@@ -53,12 +55,12 @@ def planned_links(web: WebPlan, page: PlannedPage) -> list[PlannedLink]:
 
 
 def _how_many(mean: float, dice: SeededRandom) -> int:
-    """Return a number by a power law with the given mean: most pages have few links, some have very many."""
+    """Draw a number by a power law with the given mean: most pages have few links, some have very many."""
     return min(int(mean * 0.5 / math.sqrt(1.0 - dice.unit()) + dice.unit()), int(10 * mean))
 
 
 def _other_name(web: WebPlan, site: PlannedSite, page: PlannedPage) -> str:
-    """Return a URL under another name of the site, from which a redirect leads to the page, if it has one."""
+    """Return a URL that redirects to the page from another name of its site; the page's own if there is none."""
     if page.kind not in WITH_LINKS:
         return page.url
     scheme, name, target = split_url(page.url)
@@ -70,7 +72,7 @@ def _other_name(web: WebPlan, site: PlannedSite, page: PlannedPage) -> str:
 
 
 def spell(url: str, base: str, dice: SeededRandom, *, utf8: bool) -> str:
-    """Write a URL as the href of a page whose base URL is `base` (not yet escaped for HTML)."""
+    """Write a URL as an href on a page with the base URL `base`, not yet escaped for HTML."""
     scheme, name, target = split_url(url)
     origin = url[: -len(target)]
     way = dice.unit()

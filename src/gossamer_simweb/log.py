@@ -1,10 +1,10 @@
-"""The access log: one line per request, as the server saw it. Pure but for reading the file.
+"""The access log: one line per request, as the server saw it. Pure, except that it reads the file.
 
-A line is written when a request is over. `arrived` is taken after the request was read and `ended` before the
-last bytes of its response are handed to the kernel, both on the system's monotonic clock. A busy server thus
-stamps arrivals late and ends early: gaps between requests may look longer than they were, never shorter, and
-whoever keeps a delay is never accused of breaking it. Only when a client goes away before the end, `ended` is
-the moment at which the server notices: on a busy machine that may be late, and the judge can be given slack.
+The server writes a line when a request is over. It takes `arrived` after it has read the request, and `ended` before it
+hands the last bytes of the response to the kernel, both from the system's monotonic clock. A busy server therefore
+records late arrivals and early ends. Gaps between requests may look longer than they were, but never shorter, so the
+judge never blames a crawler that keeps its delay. There is one exception: if the client disconnects early, `ended` is
+when the server notices. On a busy machine that may be late; give the judge some slack there.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 
 class LoggedRequest(NamedTuple):
-    """One request. A named tuple, because there are millions."""
+    """One request of the access log. A named tuple, because logs have millions."""
 
     arrived: float  # seconds of CLOCK_MONOTONIC
     ended: float
-    kind: str  # page | robots | trap | other: what is no request for a page of this web, such as a wrong host
+    kind: str  # page | robots | trap | other (not a page of this web, such as a wrong host)
     method: str
     scheme: str
-    host: str  # as asked for, with the port
-    target: str  # as asked for
-    status: int  # 0: none was sent
+    host: str  # as sent, with the port
+    target: str  # as sent
+    status: int  # 0: the server sent none
     body_bytes: int  # handed to the kernel
-    leads_to: str  # where the answer redirects, by whatever means; else empty
+    leads_to: str  # the target of a redirect, by status or by HTML; else empty
     wait_s: float  # Retry-After, or Crawl-delay of a robots.txt; else 0
-    retryable: bool  # asking again is right
+    retryable: bool  # the crawler may request it again
     agent: str  # User-Agent
     url: str = ""  # normalised
 
 
 def format_line(request: LoggedRequest) -> str:
-    """Return a request as a line of the log."""
+    """Format a request as a line of the log."""
     return (
         f"{request.arrived:.6f}\t{request.ended:.6f}\t{request.kind}\t{request.method}\t{request.scheme}\t"
         f"{request.host}\t{request.target}\t{request.status}\t{request.body_bytes}\t{request.leads_to}\t"
@@ -46,7 +46,7 @@ def format_line(request: LoggedRequest) -> str:
 
 
 def parse_log(text: str) -> list[LoggedRequest]:
-    """Return the requests of a log, in the order in which they ended; a torn last line is left out."""
+    """Return the requests of a log in the order in which they ended, without an incomplete last line."""
     lines = text.split("\n")
     return [_parse_line(line) for line in lines[:-1]]
 

@@ -1,11 +1,11 @@
-"""The plan of a simulated web: which sites, hosts, pages, redirects and robots rules there are. Pure.
+"""The plan of a simulated web: its sites, hosts, pages, redirects and robots rules. Pure.
 
-Everything follows from (seed, site number, page number), so that no part of a web needs any other part to be
-made first, the server and the judge agree without talking, and a web of any size costs no memory. Sites are
-worked out when they are asked about and forgotten when others were asked about more recently.
+(seed, site number, page number) determines everything. So every part of a web can be made without the other parts, the
+server and the judge agree without communicating, and a web of any size needs little memory: sites are planned on
+demand, and the least recently used ones are dropped.
 
-A site is a tree: every page has a parent that links to it, down to the front page, and parents are ordinary
-pages on the main host that every crawler may read. So every page can be reached that is meant to be.
+A site is a tree: a parent links to every page except the front page. Parents are ordinary pages on the main host
+that every crawler may read. So a crawler can reach every page that it should.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class PageKind(StrEnum):
-    """What a page is. The values are the names of the shares in `WebSpec`."""
+    """The kind of a page. The values are the names of the shares in `WebSpec`."""
 
     PAGE = "page"  # ordinary
     TEXT = "text"
@@ -57,19 +57,19 @@ REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 
 
 class PlannedPage(NamedTuple):
-    """One URL of the web. A named tuple, because there are millions."""
+    """One URL of the web. A named tuple, because large webs have millions."""
 
     site: int  # -1 for planted pages
-    number: int  # within the site; from `WebSpec.pages` on: what exists only because of another page
+    number: int  # within the site; numbers from `WebSpec.pages` on belong to extra pages, such as redirect targets
     kind: PageKind
     url: str  # normalised
-    leads_to: str | None = None  # normalised; where a redirect goes
+    leads_to: str | None = None  # normalised; the target of a redirect
     status: int = 200
     planted: PlantedPage | None = None
 
 
 class PlannedSite:
-    """One site, worked out."""
+    """One site with all its pages."""
 
     __slots__ = ("by_url", "children", "hosts", "numbered", "sitemaps")
 
@@ -81,14 +81,14 @@ class PlannedSite:
         self.sitemaps: dict[str, PlannedSitemap] = {}  # by URL
 
     def add(self, page: PlannedPage, parent: int | None) -> None:
-        """Add a page and the link to it, if there is one."""
+        """Add a page, and the link to it from its parent if it has one."""
         self.by_url[page.url] = page
         if parent is not None:
             self.children.setdefault(parent, []).append(page)
 
 
 class WebPlan(HostPlan):
-    """A simulated web as it is planned: its hosts and their pages."""
+    """The plan of a simulated web: its hosts and their pages."""
 
     def __init__(self, spec: WebSpec, *, port: int = 8080, tls_port: int = 8443, network: int | None = 127) -> None:
         super().__init__(spec, port=port, tls_port=tls_port, network=network)
@@ -99,20 +99,20 @@ class WebPlan(HostPlan):
         self._max_sites = max(64, _MAX_PAGES_IN_MEMORY // spec.pages)
 
     def seed(self, site: int) -> str:
-        """Return a URL to start a site from: its front page under one of the names that lead there."""
+        """Return a seed URL for a site: its front page, under the main name or an alias."""
         hosts = self.hosts(site)
         name = hosts.alias if hosts.alias and site % 2 else hosts.main
         return self.origin(name, "http" if site % 3 == 0 else self.scheme) + "/"
 
     def seeds(self, count: int | None = None) -> list[str]:
-        """Return the seeds of the first `count` sites, or of all, traps included."""
+        """Return the seeds of the first `count` sites; without `count`, of all sites and traps."""
         if count is not None:
             return [self.seed(site) for site in range(count)]
         traps = [f"{self.origin(name)}/" for name in self.trap_sites()]
         return [*(self.seed(site) for site in range(self.spec.sites)), *traps]
 
     def find(self, url: str) -> PlannedPage | None:
-        """Return what a normalised URL stands for; None if no server of this web would be asked, or only a trap."""
+        """Return the page at a normalised URL; None if no host of this web serves it, or only a trap does."""
         scheme, name, target = split_url(url)
         if url != self.origin(name, scheme) + target or (scheme == "https" and not self.spec.tls):
             return None
@@ -132,14 +132,14 @@ class WebPlan(HostPlan):
         return site.by_url.get(url) or PlannedPage(number, 0, PageKind.MISSING, url, status=404)
 
     def page_url(self, site: int, index: int) -> str:
-        """Return the URL of a numbered page: of a site that moved there is only the front page."""
+        """Return the URL of a numbered page. A site that moved has only a front page."""
         hosts = self.hosts(site)
         if index == 0 or hosts.moved_to is not None:
             return self.origin(hosts.main) + "/"
         return self._url(site, index, self.kind(site, index), hosts)
 
     def kind(self, site: int, index: int) -> PageKind:
-        """Return what a numbered page is."""
+        """Return the kind of a numbered page."""
         if index == 0:
             return PageKind.PAGE
         place = self._kind_spread.unit(site * self.spec.pages + index)
@@ -149,7 +149,7 @@ class WebPlan(HostPlan):
         """Return a site with all its pages."""
         site = self._sites.get(number)
         if site is None:
-            site = self._sites[number] = self._work_out(number)
+            site = self._sites[number] = self._plan_site(number)
             if len(self._sites) > self._max_sites:
                 self._sites.popitem(last=False)
         else:
@@ -166,7 +166,7 @@ class WebPlan(HostPlan):
         leaf = dice.pick(_LEAVES).format(words=words, index=index)
         return f"{self.origin(name)}/{section}/{leaf}"
 
-    def _work_out(self, number: int) -> PlannedSite:
+    def _plan_site(self, number: int) -> PlannedSite:
         hosts = self.hosts(number)
         site = PlannedSite(hosts)
         main = self.origin(hosts.main)
@@ -176,7 +176,7 @@ class WebPlan(HostPlan):
             site.add(site.numbered[0], None)
             return site
         branching = 3 + int(unit_of(self.spec.seed, "tree", number) * 6)
-        parents: list[int] = []  # for every index the last one up to it that may be a parent
+        parents: list[int] = []  # for every index: the last index up to it that may be a parent
         main += "/"
         for index in range(self.spec.pages):
             kind = self.kind(number, index)
@@ -192,9 +192,9 @@ class WebPlan(HostPlan):
         return site
 
     def _plan_sitemaps(self, number: int, site: PlannedSite) -> None:
-        """Add a site's sitemaps, and the pages that nothing else leads to."""
+        """Add a site's sitemaps, and the pages that only sitemaps list."""
         plan = plan_sitemaps(self, number, [page.url for page in site.numbered])
-        index = 10 * self.spec.pages  # beyond what other pages bring with them
+        index = 10 * self.spec.pages  # beyond the extra pages of other pages
         for url in plan.only:
             index += 1
             site.add(PlannedPage(number, index, PageKind.PAGE, url), None)
@@ -207,7 +207,7 @@ class WebPlan(HostPlan):
             site.add(PlannedPage(number, index, PageKind.REDIRECT, url, to, 301), None)
 
     def sitemap(self, url: str) -> PlannedSitemap | None:
-        """Return the sitemap at a URL, if there is one."""
+        """Return the sitemap at a URL; None if there is none."""
         page = self.find(url)
         if page is None or page.planted is None:
             return (
@@ -216,7 +216,7 @@ class WebPlan(HostPlan):
         return PlannedSitemap(url, "planted", page.planted.links, page.planted.sitemaps)
 
     def _plan_page(self, site: PlannedSite, page: PlannedPage, parent_url: str) -> PlannedPage:
-        """Decide where a page leads or what it answers, and add the pages that exist because of it."""
+        """Decide the status and redirect of a page, and add the extra pages that it needs."""
         match page.kind:
             case PageKind.MISSING:
                 return page._replace(status=404)
@@ -228,7 +228,7 @@ class WebPlan(HostPlan):
                 return page._replace(leads_to=to, status=dice.pick(REDIRECT_STATUSES))
             case PageKind.REDIRECT | PageKind.REFRESH | PageKind.LOOP:
                 return self._plan_redirect(site, page, parent_url)
-            case PageKind.NOFOLLOW:  # the page that only it links to: must never be visited
+            case PageKind.NOFOLLOW:  # only this page links to the secret one, which no crawler may visit
                 index = page.number + self.spec.pages
                 url = f"{self.origin(site.hosts.main)}/secret/{page.number}.html"
                 site.add(PlannedPage(page.site, index, PageKind.PAGE, url), page.number)
@@ -242,9 +242,9 @@ class WebPlan(HostPlan):
                 return page._replace(leads_to=page.url, status=status)
             hops, last = 2, page.url
         else:
-            hops = 1 + dice.low(4)
+            hops = 1 + dice.skewed(4)
             last = parent_url
-            if dice.chance(0.7):  # an end that only the redirect leads to, sometimes a disallowed one
+            if dice.chance(0.7):  # a target that only this redirect leads to; some targets are disallowed
                 folder = "private" if dice.chance(0.3) else "end"
                 last = f"{self.origin(site.hosts.main)}/{folder}/{page.number}.html"
                 site.add(PlannedPage(page.site, page.number + self.spec.pages, PageKind.PAGE, last), None)
@@ -260,13 +260,13 @@ class WebPlan(HostPlan):
         return page._replace(leads_to=urls[1], status=status)
 
     def cross_link(self, site: int, dice: SeededRandom, kinds: frozenset[PageKind] = frozenset(PageKind)) -> str | None:
-        """Return a page of another site by a power law: one of `kinds` that may be linked to."""
-        other = dice.low(self.spec.sites)
+        """Draw the URL of a page on another site by a power law: a linkable page of `kinds`, or else a front page."""
+        other = dice.skewed(self.spec.sites)
         if other == site:
             other += 1
         if other >= self.spec.sites:
             return None
-        index = dice.low(self.spec.pages)
+        index = dice.skewed(self.spec.pages)
         kind = self.kind(other, index)
         return self.page_url(other, index if kind in kinds and kind is not PageKind.UNLINKED else 0)
 

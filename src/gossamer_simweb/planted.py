@@ -1,4 +1,4 @@
-"""The part of a simulated web that was written by hand. Pure."""
+"""The planted part of a simulated web: hosts and pages that a test wrote by hand. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class PlantedWeb:
-    """Planted hosts, pages and robots files, with the server's ports filled in."""
+    """Planted hosts, pages and robots.txt files, with the server's ports filled in."""
 
     def __init__(self, spec: WebSpec, *, port: int, tls_port: int) -> None:
         self._pages: dict[tuple[str, str], PlantedPage] = {}
@@ -32,11 +32,11 @@ class PlantedWeb:
         self._numbers = {name: number for number, name in enumerate(sorted(self.names))}
 
     def place(self, name: str) -> str:
-        """Return the last three numbers of a planted host's address, for which no `PlantedName` says otherwise."""
+        """Return the last three numbers of a planted host's address. A `PlantedName` overrides them."""
         return f"0.{1 + self._numbers[name] // 254}.{1 + self._numbers[name] % 254}"
 
     def find(self, name: str, target: str) -> PlantedPage | None:
-        """Return the page at a path (with its query), if there is one."""
+        """Return the planted page at a path with its query; None if there is none."""
         return self._pages.get((name, target))
 
     def robots(self, name: str) -> Robots:

@@ -1,4 +1,4 @@
-"""The bodies of pages: HTML as sites write it, plain text and pictures. Pure."""
+"""The bodies of pages: HTML as real sites write it, plain text and images. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Body(NamedTuple):
 
 
 def render(web: WebPlan, page: PlannedPage) -> Body:
-    """Return the body of a page, as it is when nothing goes wrong."""
+    """Return the body of a page in a normal response."""
     dice = SeededRandom(web.spec.seed, "body", page.site, page.number)
     if page.kind in WITH_LINKS:
         return _article(web, page, dice)
@@ -72,7 +72,9 @@ def _article(web: WebPlan, page: PlannedPage, dice: SeededRandom) -> Body:
     anchors = _anchors(planned_links(web, page), base, dice, utf8=charset == "utf-8")
     first, rest = anchors[:6], anchors[6:]
     head = _HEAD.format(title=title, tags=charset_tag + base_tag + robots_tag, nav="".join(first))
-    dead = dice.pick(_DEAD_HREFS if base == page.url else _DEAD_HREFS[:-1])  # "#top" would lead to the base
+    dead = dice.pick(
+        _DEAD_HREFS if base == page.url else _DEAD_HREFS[:-1]
+    )  # with a <base>, "#top" would be a link to the base
     foot = _FOOT.format(related="\n".join(rest), dead=dead, year=2000 + page.number % 25)
     left_bytes = size_bytes - len(head) - len(foot)
     article = articles(spec.seed, charset).take(dice.unit(), left_bytes * 6 // 10)
@@ -110,7 +112,7 @@ def _refresh(target: str, base: str, dice: SeededRandom) -> bytes:
 
 
 def _picture(dice: SeededRandom, size_bytes: int) -> bytes:
-    """Return a PNG of noise, which no coding makes smaller."""
+    """Return a PNG of noise, which no coding can compress."""
     side = max(8, math.isqrt(size_bytes))
     noise = struct.Struct("<Q")
     row = b"".join(noise.pack(dice.below(1 << 32) * 0x9E3779B97F4A7C15 % (1 << 64)) for _ in range(side // 8 + 1))

@@ -1,7 +1,7 @@
-"""What the servers of the simulated web answer: status, headers and exact bytes. Pure.
+"""The responses of the simulated web: status, headers and exact bytes. Pure.
 
-An answer depends on the URL, on the content codings the client accepts and, for pages that fail at first, on
-how often it was asked for; on nothing else. So anybody who has the plan knows what was sent.
+A response depends only on the URL, on the content codings that the client accepts and, for pages that fail at first,
+on the attempt. So the plan alone tells what the server sent.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _CODINGS = ("gzip", "gzip", "gzip", "gzip", "gzip", "br", "br", "zstd", "zstd", 
 
 
 class PlannedResponse(NamedTuple):
-    """One response, but for its `Connection` and `Date` lines."""
+    """One response, without its `Connection` and `Date` headers."""
 
     status: int
-    head: bytes  # header lines, each with its line end
+    head: bytes  # header lines, each with its line ending
     body: bytes
     kind: str = "page"  # page | robots | trap | other
-    leads_to: str = ""  # where it redirects, by whatever means
+    leads_to: str = ""  # the target of a redirect, by status or by HTML
     wait_s: float = 0.0  # Retry-After of a 429 or 503, Crawl-delay of a robots.txt
-    retryable: bool = False  # 429, 5xx, or not to be had in full: may be asked for again
-    delay_s: float = 0.0  # before it is sent
-    chunked: bool = False  # sent in chunks to clients that understand them
+    retryable: bool = False  # 429, 5xx or incomplete: the client may request it again
+    delay_s: float = 0.0  # before the server sends it
+    chunked: bool = False  # sent in chunks to HTTP/1.1 clients
     behaviour: Behaviour = Behaviour.NORMAL
 
 
 class Responder:
-    """The answers of a web, with a bounded memory of those given before."""
+    """Makes the responses of a web, and caches them up to `cache_bytes`."""
 
     def __init__(self, web: WebPlan, *, cache_bytes: int = CACHE_BYTES) -> None:
         self._web = web
@@ -55,10 +55,10 @@ class Responder:
         self._free_bytes = cache_bytes
         self._spare_bytes = cache_bytes // 20
 
-    def answer(
+    def respond(
         self, scheme: str, name: str, target: str, *, accepts: str = "", attempt: int = 1
     ) -> PlannedResponse | None:
-        """Return what a host says; None if there is no such host. `accepts` is an Accept-Encoding."""
+        """Return the response of a host; None if the host does not exist. `accepts` is the Accept-Encoding header."""
         web = self._web
         url = web.origin(name, scheme) + target
         if trap := web.trap(name):
@@ -84,7 +84,7 @@ class Responder:
         return self._cached(page, coding_of(web, page, accepts))
 
     def warm(self) -> None:
-        """Make the answers of all pages now, for clients that accept every coding, until the memory is full."""
+        """Make the responses of all pages, for clients that accept every coding, until the cache is full."""
         for number in range(self._web.spec.sites):
             for page in self._web.site(number).by_url.values():
                 if page.status == 200:
@@ -121,7 +121,7 @@ class Responder:
         )
 
     def _robots(self, url: str, scheme: str, name: str, target: str) -> PlannedResponse | None:
-        """Return robots.txt, or a redirect on the way to it; None where a page is asked for after all."""
+        """Return robots.txt, or a redirect on the way to it; None if the URL is that of a page."""
         web = self._web
         if name in web.planted.names:
             if web.planted.find(name, target) is not None or target != ROBOTS_PATH:
@@ -147,7 +147,7 @@ class Responder:
         return _robots_file(robots)
 
     def _policy(self, url: str, name: str) -> PlannedResponse | None:
-        """Return the robots.txt that this site keeps for a host of another, or a redirect to the next that does."""
+        """Return the robots.txt that this site serves for another site's host, or a redirect to the next such site."""
         robots = self._web.robots(name) if self._web.site_number(name) is not None else NO_ROBOTS
         if url not in robots.elsewhere:
             return None
@@ -157,7 +157,7 @@ class Responder:
 
 
 def coding_of(web: WebPlan, page: PlannedPage, accepts: str) -> str:
-    """Return the content coding of a page for a client: the page's own, else gzip, else none."""
+    """Return the content coding of a page: the planned one if the client accepts it, else gzip, else none."""
     if page.kind is PageKind.IMAGE or page.status != 200:
         return ""
     accepted = _accepted(accepts)
@@ -178,7 +178,7 @@ def _accepted(accepts: str) -> frozenset[str]:
 
 
 def encode(coding: str, data: bytes) -> bytes:
-    """Return `data` in a content coding."""
+    """Compress `data` with a content coding."""
     if coding == "gzip":
         return isal_zlib.compress(data, 1, zlib.MAX_WBITS | 16)
     if coding == "br":
@@ -189,7 +189,7 @@ def encode(coding: str, data: bytes) -> bytes:
 def _redirect(status: int, to: str, url: str, *, kind: str = "page") -> PlannedResponse:
     location = to
     if status in (302, 307) and to.startswith(url[: -len(split_url(url)[2])] + "/"):
-        location = split_url(to)[2]  # a relative Location: common, and easily got wrong
+        location = split_url(to)[2]  # a relative Location: common, and crawlers often resolve it wrongly
     body = b"<!DOCTYPE html>\n<html><head><title>Moved</title></head><body><h1>Moved</h1></body></html>\n"
     head = f"Content-Type: text/html; charset=utf-8\r\nLocation: {location}\r\n".encode()
     return PlannedResponse(status, head, body, kind=kind, leads_to=to)

@@ -1,8 +1,8 @@
-"""robots.txt files that redirect to other sites, as the access log shows it. Pure.
+"""robots.txt files that redirect to other sites, as the access log shows them. Pure.
 
-What another site's robots.txt redirects to may be asked for outside the turns of the site where it is: by each worker
-once a day, and of each site once per delay. What is found there counts for the host that was asked: its rules have to
-be known before a page of it is asked for, and from then on its Crawl-delay holds.
+If the robots.txt of site A redirects to site B, a worker may request the target outside of B's turns: each worker once
+a day, and at most once per delay on each site. The file found there governs the host on A: the crawler must know it
+before it requests a page of that host, and from then on must obey its Crawl-delay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_HOPS = 5
 
 
 class RobotsRedirects:
-    """Where the robots.txt files of a log redirect; `requests` are all of it, by the time at which they arrived."""
+    """Where the robots.txt files of a log redirect. `requests` is the whole log, sorted by arrival."""
 
     def __init__(self, requests: Sequence[LoggedRequest]) -> None:
         self._leads_to: dict[str, str] = {}
@@ -39,55 +39,55 @@ class RobotsRedirects:
         self._outside = set(_outside(robots))
 
     def may_be_outside(self, request: LoggedRequest) -> bool:
-        """Say whether a request may have been made outside of turns, because of another site's robots.txt."""
+        """Return whether a request may be outside of turns, because another site's robots.txt redirects to it."""
         return id(request) in self._outside
 
-    def way(self, url: str) -> list[str]:
-        """Return where a robots.txt redirects, hop by hop, as far as it is to be followed."""
+    def redirect_chain(self, url: str) -> list[str]:
+        """Return the URLs to which a robots.txt redirects, hop by hop, up to `MAX_HOPS`."""
         found = [url]
         while len(found) <= MAX_HOPS and (target := self._leads_to.get(found[-1])) and target not in found:
             found.append(target)
         return found[1:]
 
-    def leaves(self, url: str) -> bool:
-        """Say whether a robots.txt redirects to another site, at once or in the end."""
-        return any(site_of(target) != site_of(url) for target in self.way(url))
+    def leaves_site(self, url: str) -> bool:
+        """Return whether any hop of a robots.txt is on another site."""
+        return any(site_of(target) != site_of(url) for target in self.redirect_chain(url))
 
     def delay_s(self, host: str) -> float:
-        """Return the Crawl-delay that a host asks for by a robots.txt on another site."""
+        """Return the Crawl-delay that a host sets by a robots.txt on another site; 0 if there is none."""
         robots = host + ROBOTS_PATH
-        return self._delays_s.get(self.way(robots)[-1], 0.0) if self.leaves(robots) else 0.0
+        return self._delays_s.get(self.redirect_chain(robots)[-1], 0.0) if self.leaves_site(robots) else 0.0
 
-    def without_waits(self, robots: Iterable[LoggedRequest], pages: Iterable[LoggedRequest]) -> list[LoggedRequest]:
-        """Leave out what was asked for in vain: a robots.txt that leads to another site, or to one that failed.
+    def without_retries(self, robots: Iterable[LoggedRequest], pages: Iterable[LoggedRequest]) -> list[LoggedRequest]:
+        """Drop requests for a robots.txt that had to be repeated: its redirect leaves the site, or leads to a failure.
 
-        So it may be asked for any number of times, as its turns allow, until a page of its host is asked for.
+        A crawler may repeat such a request in any turn until it requests a page of the host.
         """
         asked = defaultdict(list)
         for page in pages:
             asked[host_of(page.url)].append(page.arrived)
         kept = []
-        following: dict[str, float] = {}  # by URL: when it is asked for the next time
+        following: dict[str, float] = {}  # by URL: when its next request arrives
         for request in sorted(robots, key=lambda request: request.arrived, reverse=True):
             then = following.get(request.url)
             if (
                 then is None
-                or not (self.leaves(request.url) or self._failed.intersection(self.way(request.url)))
+                or not (self.leaves_site(request.url) or self._failed.intersection(self.redirect_chain(request.url)))
                 or any(request.arrived < page < then for page in asked[host_of(request.url)])
             ):
                 kept.append(request)
             following[request.url] = request.arrived
         return kept[::-1]
 
-    def again(self, robots: Iterable[LoggedRequest], workers: int) -> dict[str, int]:
-        """Return how many times more than once each robots.txt may be asked for."""
+    def extra_requests(self, robots: Iterable[LoggedRequest], workers: int) -> dict[str, int]:
+        """Return how many requests beyond the first each robots.txt may get, by URL."""
         outside = {request.url for request in robots if self.may_be_outside(request)}
         return {url: workers if url == host_of(url) + ROBOTS_PATH else workers - 1 for url in outside}
 
 
 def _outside(robots: Iterable[LoggedRequest]) -> Iterable[int]:
-    """Tell the ids of requests to which another site's robots.txt had redirected, and of their own hops."""
-    led: dict[str, float] = {}  # by URL: since when that is known
+    """Yield the ids of requests to which another site's robots.txt had redirected, and of their own hops."""
+    led: dict[str, float] = {}  # by URL: when the crawler learned of the redirect
     for request in robots:
         is_outside = led.get(request.url, request.arrived + 1) <= request.arrived
         if is_outside:

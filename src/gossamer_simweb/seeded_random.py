@@ -1,4 +1,4 @@
-"""Repeatable chance: every draw follows from a key, on every machine, in any order. Pure."""
+"""Seeded random numbers: a key determines every draw, on every machine and in any order. Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ T = TypeVar("T")
 
 
 def unit_of(*key: int | str) -> float:
-    """Return the one number in [0, 1) that belongs to a key."""
+    """Return the number in [0, 1) that a key determines."""
     return (xxh3_64_intdigest(repr(key).encode()) >> 11) / (1 << 53)
 
 
 class SeededRandom:
-    """A stream of draws that depends on its key alone."""
+    """A stream of random draws that depends only on its key."""
 
     __slots__ = ("unit",)
 
     def __init__(self, *key: int | str) -> None:
-        # `Random.random` gives the same numbers for the same seed in every version of Python, and fast.
+        # `Random.random` is fast and gives the same numbers for the same seed in every version of Python.
         seed = xxh3_128_intdigest(repr(key).encode())
         self.unit: Callable[[], float] = Random(seed).random  # noqa: S311  # a number in [0, 1)
 
@@ -33,8 +33,8 @@ class SeededRandom:
         """Return one of 0 … limit - 1, all equally likely."""
         return int(self.unit() * limit)
 
-    def low(self, limit: int) -> int:
-        """Return one of 0 … limit - 1 by a power law: 0 is the most popular."""
+    def skewed(self, limit: int) -> int:
+        """Return one of 0 … limit - 1 by a power law: 0 is the most likely."""
         return int(self.unit() ** 3 * limit)
 
     def chance(self, share: float) -> bool:
@@ -51,10 +51,11 @@ class SeededRandom:
 
 
 class EvenSpread:
-    """Deals a feature out evenly: any run of a few times 1/share numbers holds some that have it.
+    """Spreads a feature evenly over consecutive numbers (a low-discrepancy sequence).
 
-    Multiples of an irrational number are spread evenly over [0, 1); independent draws would leave small webs
-    without their rarer features. Features that must not depend on each other take different primes.
+    Every run of a few times 1/share numbers contains some with the feature. Independent draws would leave small webs
+    without rare features; multiples of an irrational number cover [0, 1) evenly. Features that must not depend on
+    each other use different primes.
     """
 
     __slots__ = ("_offset", "_step")
@@ -64,5 +65,5 @@ class EvenSpread:
         self._step = math.sqrt(prime)
 
     def unit(self, number: int) -> float:
-        """Return the place of `number` in [0, 1)."""
+        """Return the position of `number` in [0, 1)."""
         return (number * self._step + self._offset) % 1.0

@@ -1,7 +1,7 @@
-"""The process that serves a simulated web: pages over HTTP and HTTPS, names over DNS, orders over its stdin.
+"""The process that serves a simulated web: pages over HTTP and HTTPS, names over DNS, commands over stdin.
 
-Started by `process.serve`, and gone with it: the end of stdin means that whoever started this process has
-stopped or died, and then it removes its files, if told to, and ends.
+`process.serve` starts it. When stdin ends, the parent process has stopped or died; this process then removes its
+files, if the options say so, and ends.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _MAX_CONTEXTS = 2_000  # TLS contexts kept in memory, one per site
 
 
 class Certificates:
-    """Gives every site a certificate for its name and its subdomains."""
+    """Issues a certificate for each site and its subdomains on first use, from its own authority."""
 
     def __init__(self, ca_file: Path) -> None:
         self._authority = trustme.CA()
         self._authority.cert_pem.write_to_path(ca_file)
         self._contexts: OrderedDict[str, ssl.SSLContext] = OrderedDict()
-        self.context = self._issue("localhost")  # for clients that do not say which host they want
+        self.context = self._issue("localhost")  # for clients that send no server name
         self.context.sni_callback = self._choose
 
     def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
@@ -69,20 +69,20 @@ class Certificates:
 
 
 class _NameProtocol(asyncio.DatagramProtocol):
-    def __init__(self, traffic: ServerState) -> None:
-        self._traffic = traffic
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        reply = self._traffic.resolve(data)
+        reply = self._state.resolve(data)
         if reply is not None:
             self._transport.sendto(reply, addr)
 
 
 def _is_own(network: int) -> bool:
-    """Say whether a whole network is this machine, as that of loopback is on Linux, or just 127.0.0.1."""
+    """Return whether this machine owns a whole network, as it does loopback on Linux; elsewhere only 127.0.0.1."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind((f"{network}.1.0.1", 0))
@@ -101,11 +101,11 @@ def _bind(socket_: socket.socket, address: str, port: int) -> None:
 
 
 def _listen(port: int, network: int | None) -> socket.socket:
-    """Return a listening socket for all addresses of a network, or for the only one there is."""
+    """Return a socket that listens on all addresses of a network, or on 127.0.0.1 if `network` is None."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if network == LOOPBACK:
-        # Where this is not permitted, `Connection` still refuses whatever does not come in by loopback.
+        # If the system forbids this, `Connection` still refuses every client that does not use loopback.
         with suppress(OSError, AttributeError):
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
     _bind(listener, "0.0.0.0" if network else "127.0.0.1", port)  # noqa: S104
@@ -113,31 +113,31 @@ def _listen(port: int, network: int | None) -> socket.socket:
     return listener
 
 
-async def _serve(orders: ServerOptions) -> None:
+async def _serve(options: ServerOptions) -> None:
     loop = asyncio.get_running_loop()
-    network = orders.network if _is_own(orders.network) else None
-    plain = _listen(orders.port, network)
-    tls = _listen(orders.tls_port, network) if orders.spec.tls else None
+    network = options.network if _is_own(options.network) else None
+    plain = _listen(options.port, network)
+    tls = _listen(options.tls_port, network) if options.spec.tls else None
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    _bind(names, f"{orders.network}.0.0.1", orders.dns_port)
+    _bind(names, f"{options.network}.0.0.1", options.dns_port)
     port, tls_port = plain.getsockname()[1], tls.getsockname()[1] if tls is not None else 0
-    web = WebPlan(orders.spec, port=port, tls_port=tls_port, network=network)
-    traffic = ServerState(web, orders.folder)
-    await loop.create_datagram_endpoint(lambda: _NameProtocol(traffic), sock=names)
-    await loop.create_server(lambda: Connection(traffic, "http"), sock=plain)
+    web = WebPlan(options.spec, port=port, tls_port=tls_port, network=network)
+    state = ServerState(web, options.folder)
+    await loop.create_datagram_endpoint(lambda: _NameProtocol(state), sock=names)
+    await loop.create_server(lambda: Connection(state, "http"), sock=plain)
     if tls is not None:
-        certificates = Certificates(orders.folder / "ca.pem")
-        await loop.create_server(lambda: Connection(traffic, "https"), sock=tls, ssl=certificates.context)
-    prepare(orders.spec.seed)
-    if orders.warm:
-        traffic.warm()
-    traffic.close_idle()
-    _say(port=port, tls_port=tls_port, dns_port=names.getsockname()[1], network=network)
-    await _obey(traffic)
+        certificates = Certificates(options.folder / "ca.pem")
+        await loop.create_server(lambda: Connection(state, "https"), sock=tls, ssl=certificates.context)
+    prepare(options.spec.seed)
+    if options.warm:
+        state.warm()
+    state.close_idle()
+    _report(port=port, tls_port=tls_port, dns_port=names.getsockname()[1], network=network)
+    await _follow_commands(state)
 
 
-async def _obey(traffic: ServerState) -> None:
-    """Answer every byte on stdin with a line about how things stand, until it ends; `.` stops the traffic."""
+async def _follow_commands(state: ServerState) -> None:
+    """Answer every byte on stdin with a status line, until stdin ends; `.` stops the server's connections."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     bugs = 0
@@ -150,22 +150,22 @@ async def _obey(traffic: ServerState) -> None:
     loop.set_exception_handler(on_bug)
     loop.add_signal_handler(signal.SIGTERM, ended.set)
 
-    def on_order() -> None:
-        order = os.read(0, 1)
-        if not order:
+    def on_command() -> None:
+        command = os.read(0, 1)
+        if not command:
             loop.remove_reader(0)
             ended.set()
             return
-        if order == b".":
-            traffic.stop()
-        traffic.flush()
-        _say(answered=traffic.answered, cpu_s=time.process_time(), bugs=bugs)
+        if command == b".":
+            state.stop()
+        state.flush()
+        _report(answered=state.answered, cpu_s=time.process_time(), bugs=bugs)
 
-    loop.add_reader(0, on_order)
+    loop.add_reader(0, on_command)
     await ended.wait()
 
 
-def _say(**facts: object) -> None:
+def _report(**facts: object) -> None:
     os.write(1, json.dumps(facts).encode() + b"\n")
 
 
@@ -185,17 +185,17 @@ def _run(serving: Coroutine[None, None, None]) -> None:
 
 
 def main() -> None:
-    """Serve what the orders on stdin say."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the process that started this one
-    orders: ServerOptions = pickle.load(sys.stdin.buffer)  # noqa: S301  (from our own parent, over a pipe)
+    """Serve the web that the options on stdin describe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
+    options: ServerOptions = pickle.load(sys.stdin.buffer)  # noqa: S301  (from our own parent, over a pipe)
     _allow_many_connections()
     try:
-        _run(_serve(orders))
+        _run(_serve(options))
     except OSError as error:
-        _say(errno=error.errno, error=error.strerror or str(error))
+        _report(errno=error.errno, error=error.strerror or str(error))
     finally:
-        if orders.remove_folder:
-            shutil.rmtree(orders.folder, ignore_errors=True)
+        if options.remove_folder:
+            shutil.rmtree(options.folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What all connections of one server share: the plan, the answers, who was asked how often, and the logs."""
+"""What all connections of one server share: the plan, the responses, the URLs that failed once, and the logs."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _BAD_METHOD = PlannedResponse(405, b"Allow: GET, HEAD\r\n", b"", kind="other")
 
 
 class LogFile:
-    """A file to which lines are appended, at the latest when the event loop turns."""
+    """A log file; lines are appended before the event loop's next iteration."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
         self._waiting: list[str] = []
 
     def add(self, line: str) -> None:
-        """Append a line soon."""
+        """Append a line in the event loop's next iteration."""
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self.flush)
         self._waiting.append(line)
 
     def flush(self) -> None:
-        """Append what is waiting, now."""
+        """Append all waiting lines now."""
         data = "".join(self._waiting).encode("latin-1", "replace")
         self._waiting.clear()
         while data:
@@ -49,11 +49,11 @@ class LogFile:
 
 
 class ServerState:
-    """Everything that goes through one server."""
+    """The state of one server: its responder, its name server, its connections and its logs."""
 
     def __init__(self, web: WebPlan, folder: Path) -> None:
         self._web = web
-        self._answers = Responder(web)
+        self._responder = Responder(web)
         self._failed_once: set[str] = set()  # URLs
         self._names = DnsResponder(web)
         self._requests = LogFile(folder / "access.log")
@@ -63,11 +63,11 @@ class ServerState:
         self.answered = 0
 
     def is_own(self, address: str) -> bool:
-        """Say whether an address is of the network that this web is in."""
+        """Return whether an address is in the network of this web."""
         return address.startswith(f"{self._web.network or LOOPBACK}.")
 
-    def answer(self, scheme: str, address: str, head: RequestHead) -> PlannedResponse:
-        """Decide what to say to a request that came in on `address`."""
+    def respond(self, scheme: str, address: str, head: RequestHead) -> PlannedResponse:
+        """Return the response to a request that arrived at `address`."""
         if head.method not in ("GET", "HEAD"):
             return _BAD_METHOD
         name, _, port = head.host.lower().partition(":")
@@ -80,7 +80,7 @@ class ServerState:
         if not isinstance(url, str):
             return PlannedResponse(404, b"Content-Type: text/plain\r\n", b"No such page.\n")
         attempt = 2 if url in self._failed_once else 1
-        answer = self._answers.answer(scheme, name, split_url(url)[2], accepts=head.accepts, attempt=attempt)
+        answer = self._responder.respond(scheme, name, split_url(url)[2], accepts=head.accepts, attempt=attempt)
         if answer is None:
             return _MISDIRECTED
         if answer.retryable:
@@ -88,35 +88,35 @@ class ServerState:
         return answer
 
     def warm(self) -> None:
-        """Make answers before anybody asks."""
-        self._answers.warm()
+        """Make responses before the first request."""
+        self._responder.warm()
 
-    def write_down(self, request: LoggedRequest) -> None:
-        """Put a request that is over into the access log."""
+    def log_request(self, request: LoggedRequest) -> None:
+        """Write a finished request to the access log."""
         self.answered += 1
         self._requests.add(format_line(request))
 
     def resolve(self, message: bytes) -> bytes | None:
-        """Answer a question to the name server."""
+        """Return the name server's reply to a DNS message, and log the question."""
         lookup, reply = self._names.reply(message)
         if lookup is not None:
             self._lookups.add(f"{time.monotonic():.6f}\t{lookup.name}\t{lookup.record}\n")
         return reply
 
     def close_idle(self) -> None:
-        """Close connections that nobody has used for long, now and from time to time."""
+        """Close connections that have been idle for long, and schedule the next such check."""
         oldest = time.monotonic() - _MAX_IDLE_S
         for connection in [known for known in self.connections if known.idle_since(oldest)]:
             connection.transport.close()
         asyncio.get_running_loop().call_later(_MAX_IDLE_S / 4, self.close_idle)
 
     def flush(self) -> None:
-        """Bring both log files up to date."""
+        """Write all waiting lines to both log files."""
         self._requests.flush()
         self._lookups.flush()
 
     def stop(self) -> None:
-        """Drop all connections; what was under way goes into the log as it stands."""
+        """Drop all connections, and log the unfinished requests as they are."""
         for connection in list(self.connections):
-            connection.give_up()
+            connection.abort()
         self.flush()

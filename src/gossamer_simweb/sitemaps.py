@@ -1,8 +1,8 @@
-"""Sitemaps of the simulated web: which there are, who names them, what they list, and how they read. Pure.
+"""Sitemaps of the simulated web: their forms, the robots.txt files that name them, and their entries. Pure.
 
-A site that has sitemaps has them in one of six forms, by its number. They list what the site links to anyway, pages
-that nothing else leads to, and pages of other hosts: of a host whose robots.txt names the sitemap, which are to be
-followed, and of hosts whose does not, which are not.
+The number of a site decides which of six forms its sitemaps have. They list pages that the site also links to, pages
+that only sitemaps list, and pages of other hosts. A crawler must follow an entry of another host if the robots.txt of
+that host names the sitemap, and must not follow it otherwise.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 class PlannedSitemap(NamedTuple):
-    """A sitemap and what it lists."""
+    """A sitemap and its entries."""
 
     url: str
     form: str  # urlset, index, rss, atom, text; planted
@@ -42,15 +42,15 @@ class PlannedSitemap(NamedTuple):
 
 
 class SitemapPlan(NamedTuple):
-    """All that a site has because it has sitemaps."""
+    """The sitemaps of a site, with the pages and redirects that exist because of them."""
 
     sitemaps: list[PlannedSitemap]
-    only: list[str]  # pages that only sitemaps lead to
-    moved: list[tuple[str, str]]  # redirects: from where to where
+    only: list[str]  # pages that only sitemaps list
+    moved: list[tuple[str, str]]  # redirects: (from, to)
 
 
 def sitemap_form(plan: HostPlan, site: int) -> Form | None:
-    """Return the form of a site's sitemaps; None if it has none. What robots.txt cannot name lies by convention."""
+    """Return the form of a site's sitemaps; None if it has none. Without a robots.txt, it is at /sitemap.xml."""
     hosts = plan.hosts(site)
     if hosts.moved_to is not None or EvenSpread(plan.spec.seed, 19).unit(site) >= plan.spec.sitemaps:
         return None
@@ -61,14 +61,14 @@ def sitemap_form(plan: HostPlan, site: int) -> Form | None:
 
 
 def named_sitemaps(plan: HostPlan, name: str) -> tuple[str, ...]:
-    """Return the sitemaps that the robots.txt of a host names, if there is one."""
+    """Return the sitemaps that the robots.txt of a host names."""
     site = plan.site_number(name)
     form = sitemap_form(plan, site) if site is not None else None
     if site is None or form is None:
         return ()
     hosts = plan.hosts(site)
     main = plan.origin(hosts.main)
-    if name in hosts.subs:  # the second of two names none
+    if name in hosts.subs:  # the robots.txt of the second subdomain names none
         return (main + ("/maps/for-sub.xml" if _is_guessed(form) else _TOPS[form]),) if name == hosts.subs[0] else ()
     named = [] if _is_guessed(form) else [main + _TOPS[form]]
     if form == "rss" and (abroad := _abroad(plan, site)) is not None:
@@ -77,7 +77,7 @@ def named_sitemaps(plan: HostPlan, name: str) -> tuple[str, ...]:
 
 
 def plan_sitemaps(plan: HostPlan, site: int, pages: Sequence[str]) -> SitemapPlan:
-    """Return what a site with these pages has because of sitemaps, its neighbour's included."""
+    """Return the sitemaps of a site with these pages, and the one that it serves for its neighbour."""
     found = SitemapPlan([], [], [])
     main = plan.origin(plan.hosts(site).main)
     before = (site - 1) % plan.spec.sites
@@ -127,7 +127,7 @@ def _is_guessed(form: Form) -> bool:
 
 
 def _abroad(plan: HostPlan, site: int) -> int | None:
-    """Return the site that keeps a sitemap for another one."""
+    """Return the site that serves a sitemap for `site`; None if there is none."""
     other = (site + 1) % plan.spec.sites
     return other if other != site and plan.hosts(other).moved_to is None else None
 

@@ -1,8 +1,7 @@
-"""What a simulated web shall be like: its size, its seed, how much of everything, what is planted. Pure.
+"""The specification of a simulated web: size, seed, share of each feature, planted pages; and how to serve it. Pure.
 
-A `WebSpec` is small and can be pickled; everything about the web follows from it (see `plan`). A share is a
-fraction of sites, hosts or pages; 0 switches the feature off. The defaults put every feature into a web of a
-few hundred pages.
+A `WebSpec` is small, can be pickled, and determines the web completely (see `plan`). A share is a fraction of sites,
+hosts or pages; 0 turns the feature off. The defaults put every feature into a web of a few hundred pages.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOOPBACK = 127  # the first number of its addresses
+LOOPBACK = 127  # the first number of loopback addresses
 
 
 class Behaviour(Enum):
-    """What a planted page does to whoever asks for it."""
+    """What a planted page does to a client that requests it."""
 
     NORMAL = "answers as planned"
     DRIP = "sends its body one byte every `delay_s`"
@@ -26,56 +25,59 @@ class Behaviour(Enum):
     STALL = "sends half of its body, then nothing more"
     CLOSE = "closes the connection without an answer"
     RESET = "resets the connection without an answer"
-    INFINITE = "repeats its body for ever"
-    ENDLESS_HEAD = "sends header lines for ever"
+    INFINITE = "repeats its body forever"
+    ENDLESS_HEAD = "sends header lines forever"
     SHORT = "promises twice as many bytes as it sends, then closes"
     LONG = "sends twice as many bytes as it promised"
     RAW = "sends its body in place of the whole response, status line and all, and closes"
 
     @property
     def retryable(self) -> bool:
-        """Whether whoever asked may rightly take the answer for a failure and ask again."""
+        """Whether a client may treat the response as a failure and try again."""
         return self not in (Behaviour.NORMAL, Behaviour.INFINITE, Behaviour.LONG, Behaviour.RAW)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedPage:
-    """One page written by hand. `{port}` and `{tls_port}` in its texts stand for the server's ports."""
+    """One page written by hand. `{port}` and `{tls_port}` in its texts are replaced by the server's ports."""
 
-    host: str  # a bare name: `trap.test`; it needs no other declaration to exist
+    host: str  # a bare name: `trap.test`; this creates the host
     path: str = "/"
     status: int = 200
     headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html; charset=utf-8"),)
     body: bytes = b""
     behaviour: Behaviour = Behaviour.NORMAL
-    delay_s: float = 0.0  # before the answer; between bytes for DRIP
+    delay_s: float = 0.0  # before the response; between bytes for DRIP
     links: tuple[str, ...] = ()  # absolute URLs that a perfect crawler finds in the body
-    sitemaps: tuple[str, ...] = ()  # of an index: those that it finds there
-    leads_to: str | None = None  # the URL it redirects to, if it does
-    is_robots: bool = False  # a robots.txt in another place, to which that of a host redirects
+    sitemaps: tuple[
+        str, ...
+    ] = ()  # absolute URLs of sitemaps that a perfect crawler finds in the body, if it is an index
+    leads_to: str | None = None  # the target of its redirect, if it is one
+    is_robots: bool = False  # it is a robots.txt to which that of a host redirects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedName:
-    """What the name server says about a name, whatever else the plan holds."""
+    """The name server's answer for a name; it overrides the plan."""
 
     name: str
-    addresses: tuple[str, ...] = ()  # IPv4 or IPv6; none: the name exists but has no address
-    later_addresses: tuple[str, ...] = ()  # if any, every answer but the first one of each kind gives these
+    addresses: tuple[str, ...] = ()  # IPv4 or IPv6; empty: the name exists but has no address
+    later_addresses: tuple[str, ...] = ()  # if any: all answers after the first of each record type give these
     ttl_s: int = 300
     failure: Literal["", "nxdomain", "servfail", "silence"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedRobots:
-    """The robots.txt of a planted host, and what `expected` goes by; without one the host answers 404.
+    """The robots.txt of a planted host; without one the host answers 404. `expected` uses these rules.
 
-    A `Planted` page at /robots.txt is sent in its place, for files that are odd, hostile, or elsewhere.
+    If there is a `PlantedPage` at /robots.txt, the server sends that page instead: for odd, hostile or redirected
+    files.
     """
 
     host: str
     status: int = 200
-    rules: tuple[tuple[bool, str], ...] = ()  # (allow, path prefix), for everyone
+    rules: tuple[tuple[bool, str], ...] = ()  # (allow, path prefix), for every crawler
     crawl_delay_s: float | None = None
     sitemaps: tuple[str, ...] = ()  # URLs that it names; `{port}` and `{tls_port}` as in pages
 
@@ -88,23 +90,23 @@ class WebSpec:
     pages: int = 20  # per site
     seed: int = 1
     profile: Literal["small", "large"] = "small"  # median page 10 KB; or median 138 KB and mean 242 KB
-    tls: bool = False  # pages live on https, and plain http redirects there
-    token: str = "Gossamer"  # noqa: S105  (the crawler that some robots.txt files name)
-    links: float = 12.0  # mean number of links of a page to its own site beyond those of the site's tree
-    links_across: float = 2.0  # mean number of links of a page to other sites
+    tls: bool = False  # pages are served over https, and plain http redirects there
+    token: str = "Gossamer"  # noqa: S105  (the crawler's name in some robots.txt files)
+    links: float = 12.0  # mean number of links from a page to its own site, without those of the site's tree
+    links_across: float = 2.0  # mean number of links from a page to other sites
 
     # Shares of sites.
-    www: float = 0.5  # live on www, and the bare name redirects there; the others live on the bare name
-    aliased: float = 0.6  # of those that live on the bare name: www redirects there; else there is no www
-    subdomains: float = 0.4  # have further hosts with pages of their own
-    moved: float = 0.08  # redirect as a whole to another site
-    sitemaps: float = 0.0  # have sitemaps, of all forms, which also list what nothing links to
+    www: float = 0.5  # main host is www, and the bare name redirects there; the others use the bare name
+    aliased: float = 0.6  # of those that use the bare name: www redirects there; the others have no www
+    subdomains: float = 0.4  # have further hosts with their own pages
+    moved: float = 0.08  # redirect completely to another site
+    sitemaps: float = 0.0  # have sitemaps, in all forms, which also list pages without links
 
     # Shares of hosts.
     robots_missing: float = 0.15  # robots.txt is a 404
     robots_moved: float = 0.12  # robots.txt redirects to another path
-    robots_elsewhere: float = 0.0  # robots.txt redirects to another site, or through two
-    robots_named: float = 0.4  # robots.txt has a group for `token` beside the one for everybody
+    robots_elsewhere: float = 0.0  # robots.txt redirects to another site, directly or over a second one
+    robots_named: float = 0.4  # robots.txt has a group for `token` besides the general one
     crawl_delay: float = 0.15
 
     # Shares of pages.
@@ -112,23 +114,23 @@ class WebSpec:
     image: float = 0.02  # image/png
     missing: float = 0.03  # 404
     broken: float = 0.01  # 500, always
-    flaky: float = 0.01  # 503 once, then fine
-    busy: float = 0.01  # 429 with Retry-After once, then fine
+    flaky: float = 0.01  # 503 once, then 200
+    busy: float = 0.01  # 429 with Retry-After once, then 200
     slow: float = 0.02
     redirect: float = 0.04  # within the site, one to four hops
     away: float = 0.02  # to another site
     refresh: float = 0.02  # by <meta http-equiv=refresh>
     loop: float = 0.01  # to itself or back and forth
-    nofollow: float = 0.02  # pages whose <meta name=robots> says nofollow
-    unlinked: float = 0.02  # pages that only rel=nofollow links lead to
+    nofollow: float = 0.02  # <meta name=robots> says nofollow
+    unlinked: float = 0.02  # only rel=nofollow links lead there
     private: float = 0.04  # under a path that most robots.txt files disallow
-    members: float = 0.02  # under a path that some robots.txt files disallow to some crawlers
+    members: float = 0.02  # under a path that some robots.txt files disallow for some crawlers
     foreign: float = 0.06  # not UTF-8
     chunked: float = 0.1  # sent without a length
     based: float = 0.05  # with a <base href>
 
-    traps: int = 0  # of each kind in `simweb.traps`: sites without end, beside the others
-    year: int = 2026  # in which their calendars begin
+    traps: int = 0  # number of trap sites of each kind in `traps`, besides the other sites
+    year: int = 2026  # in which the calendars of traps begin
 
     slow_s: float = 0.3
     retry_after_s: int = 1
@@ -141,9 +143,9 @@ class WebSpec:
 
     def __post_init__(self) -> None:
         if self.sites < 1 or self.pages < 1:
-            raise ValueError("a web has at least one site and one page")
+            raise ValueError("A web needs at least one site and one page.")
         if sum(getattr(self, share) for share in PAGE_SHARES) > 0.9:
-            raise ValueError("at least a tenth of the pages must be ordinary ones")
+            raise ValueError("At least a tenth of the pages must be ordinary: lower the shares of the other kinds.")
 
 
 PAGE_SHARES = (
@@ -155,19 +157,19 @@ _NOT_SHARES = frozenset({"links", "links_across", "slow_s", "crawl_delay_s"})
 
 
 def plain_web(**settings: Any) -> WebSpec:
-    """Return a web of ordinary pages only: every share is 0 unless `settings` names it."""
+    """Return a web that has ordinary pages only: every share is 0 unless `settings` sets it."""
     shares = {f.name: 0.0 for f in fields(WebSpec) if f.type == "float" and f.name not in _NOT_SHARES}
     return WebSpec(**{**shares, **settings})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """What to serve, and where."""
+    """What the server process serves, and where. The parent process sends it over stdin."""
 
     spec: WebSpec
-    folder: Path  # for the logs and the authority's certificate
-    remove_folder: bool  # at the end
-    warm: bool = False  # make all answers before the first request
+    folder: Path  # for the logs and the certificate of the authority
+    remove_folder: bool  # when the server ends
+    warm: bool = False  # make all responses before the first request
     port: int = 0  # 0: any free one
     tls_port: int = 0
     dns_port: int = 0

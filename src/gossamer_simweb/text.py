@@ -1,7 +1,7 @@
-"""Text that all pages share, generated once: paragraphs of an article and the furniture around it. Pure.
+"""Words for names and paths, and the text of pages: article paragraphs and the boilerplate around them. Pure.
 
-A page takes a stretch of either, beginning somewhere and ending on a boundary, so that making a page costs a
-few copies of bytes and no two pages read the same.
+The text is generated once. A page takes a slice of each pool that starts and ends at the boundary of a piece. So a page
+costs only a few copies of bytes, and no two pages have the same text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _OWN_WORDS = {
 
 
 class TextPool:
-    """A long text made of pieces, from which stretches of whole pieces can be taken."""
+    """A long text made of pieces; pages take slices of whole pieces."""
 
     def __init__(self, pieces: list[bytes]) -> None:
         self._text = b"".join(pieces)
@@ -59,7 +59,7 @@ class TextPool:
         self._starts = [0, *self._ends[:-1]]
 
     def take(self, place: float, size_bytes: int) -> bytes:
-        """Return about `size_bytes` from `place` in [0, 1) on, at least one piece, going round if need be."""
+        """Return about `size_bytes`, at least one piece, from position `place` in [0, 1); wrap around at the end."""
         start = self._starts[int(place * len(self._starts))]
         parts = []
         while start + size_bytes > len(self._text):
@@ -72,7 +72,7 @@ class TextPool:
 
 
 def prepare(seed: int) -> None:
-    """Generate all text now, so that no page has to wait for it."""
+    """Generate all text now, so that no request waits for it."""
     furniture(seed)
     for charset in _OWN_WORDS:
         articles(seed, charset)
@@ -93,7 +93,7 @@ def articles(seed: int, charset: str) -> TextPool:
 
 @lru_cache(maxsize=2)
 def furniture(seed: int) -> TextPool:
-    """Return what fills pages and is not their text: teasers, forms, pictures, scripts. ASCII; no links."""
+    """Return boilerplate: teasers, forms, images, scripts. It is ASCII and has no links."""
     draw = random.Random(seed)  # noqa: S311
     pieces: list[bytes] = []
     size = 0

@@ -1,7 +1,7 @@
-"""Traps: sites that make up pages without end, each in its own way. Pure.
+"""Crawler traps: sites that generate endless pages, one way per kind. Pure.
 
-A page of a trap follows from its URL alone, like any other page of the simulated web, but there is no telling how many
-there are. So nobody is expected to visit any: the judge counts what a crawler spends on each.
+The URL alone determines a page of a trap. The number of pages is unbounded, so `expected` contains none of them: the
+judge counts the pages that a crawler requests from each trap.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from xxhash import xxh3_64_hexdigest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-FACETS = 12  # of the shop whose filters combine: 4,096 ways
+FACETS = 12  # filters of the shop: 4,096 combinations
 _WORDS = "<p>Words that are on every page of this site, whatever its address may be.</p>" * 5
 
 
 class TrapUrl(NamedTuple):
-    """Where in a trap someone is."""
+    """A URL within a trap."""
 
-    name: str  # of the host
+    name: str  # the host name
     target: str  # path and query
-    year: int  # in which calendars begin
+    year: int  # the first one of calendars
 
     def fresh(self, number: int = 0) -> str:
-        """Return a word that leads to no place where anyone was before."""
+        """Return a hash of this URL and `number`, for links that are always new."""
         return xxh3_64_hexdigest(f"{self.name} {self.target} {number}".encode())
 
 
 class TrapPage(NamedTuple):
-    """What someone finds there."""
+    """The content of a trap's page."""
 
     links: tuple[str, ...] = ()  # paths with queries
-    hosts: tuple[str, ...] = ()  # whose front pages are linked to
-    leads_to: str = ""  # a path: this is a redirect
-    words: str = ""  # on this page alone
+    hosts: tuple[str, ...] = ()  # the page links to their front pages
+    leads_to: str = ""  # a path: the page is a redirect
+    words: str = ""  # only on this page
 
 
 def _months(door: TrapUrl, form: str) -> TrapPage:
-    """A month of a calendar, which links to the one before and the one after."""
+    """Return a month of a calendar, with links to the previous month and the next."""
     found = re.search(r"(\d+)\D(\d+)$", door.target)
     year, month = (int(found[1]), int(found[2])) if found else (door.year, 6)
     around = [divmod(12 * year + month - 1 + step, 12) for step in (-1, 1)]
@@ -102,17 +102,17 @@ def _missing(door: TrapUrl) -> TrapPage:
 TRAPS: dict[str, Callable[[TrapUrl], TrapPage]] = {
     "calendar": lambda door: _months(door, "/calendar/{}/{}"),
     "dates": lambda door: _months(door, "/day?date={}-{:02d}"),
-    "sessions": _sessions,  # names one in every link, in the path and in the query
+    "sessions": _sessions,  # a new session id in every link, in the path and in the query
     "deeper": _deeper,
     "longer": _longer,
-    "repeated": _repeated,  # relative links that repeat their own path
-    "parameters": _parameters,  # more with every step
-    "filters": _filters,  # of a shop, in every combination
-    "flood": _flood,  # of names below the site's own
-    "same": _same,  # content, under ever new URLs
-    "pagination": _pagination,  # has always one page more, with something else on it
-    "redirects": _redirects,  # never end
-    "missing": _missing,  # pages are answered by 200, and by links to others that are missing
+    "repeated": _repeated,  # relative links that repeat the path
+    "parameters": _parameters,  # one more parameter in every link
+    "filters": _filters,  # every combination of a shop's filters
+    "flood": _flood,  # ever new subdomains
+    "same": _same,  # the same content at ever new URLs
+    "pagination": _pagination,  # always one more page, with different text
+    "redirects": _redirects,  # endless chains of redirects
+    "missing": _missing,  # missing pages with status 200 and links to more missing pages
 }
 
 
@@ -122,7 +122,7 @@ def trap_site(kind: str, number: int) -> str:
 
 
 def trap_kind(name: str, traps: int) -> str | None:
-    """Return the kind of the trap that a host name belongs to, where there are so many of each kind."""
+    """Return the kind of trap that a host name belongs to; `traps` is the number of traps of each kind."""
     found = _NAME.fullmatch(name)
     if found is None or found[2] not in TRAPS or int(found[3]) >= traps or (found[1] and found[2] != "flood"):
         return None
@@ -130,7 +130,7 @@ def trap_kind(name: str, traps: int) -> str | None:
 
 
 def trap_body(words: str, links: Iterable[str]) -> bytes:
-    """Return a page as HTML."""
+    """Return a trap's page as HTML."""
     anchors = "".join(f'<a href="{link.replace("&", "&amp;")}">on</a> ' for link in links)
     return f"<!DOCTYPE html>\n<title>Welcome</title><p>{words}</p>{_WORDS}<p>{anchors}</p>\n".encode()
 

@@ -1,20 +1,21 @@
-"""Turns of a site, and the gaps between them, as the access log shows them. Pure.
+"""The turns of a site and the gaps between them, as the access log shows them. Pure.
 
-A turn is one visit to a site (registrable domain): what it takes to get one page. In the order of arrival, a
-request begins a new turn unless it continues the one before it:
+A turn is one visit to a site (registrable domain): the requests that it takes to get one page. In the order of arrival,
+a request begins a new turn unless it continues the turn before it:
 
-- after the robots.txt that begins a turn: a page of the host it was asked for, or where robots.txt redirects;
-- after a page that redirects within the site: the target, or the robots.txt of the target's host, and after
-  that the target. At most five redirects are followed in a turn, and five from a robots.txt.
+- after the robots.txt that begins a turn: a page of its host, or the target of the robots.txt's redirect;
+- after a page that redirects within the site: the target, or the robots.txt of the target's host and then the target.
+  A turn has at most five redirects of pages, and at most five of each robots.txt.
 
-Gaps run from the end of everything that the site was asked before. A continuation needs the inner gap or the
-delay, whichever is smaller. A new turn needs the delay, or the largest Crawl-delay among the robots.txt files
-that the site has served, and what a Retry-After asked for. Requests that overlap are always too early. What a site
-asked for in its last words before the crawler was killed, nobody may have heard.
+A gap begins when all earlier requests to the site have ended. A continuation needs the inner gap or the delay,
+whichever is smaller. A new turn needs the delay, or the largest Crawl-delay among the robots.txt files that the site
+has served, and the time that a Retry-After asked for. Overlapping requests are always too early. The crawler may have
+lost what the site answered shortly before the crawler was killed.
 
-A robots.txt to which another site's redirects may be asked for outside of turns: see `elsewhere`. Such requests of one
-worker need the delay from each other, and are no part of the gaps above. Once a page of a host is asked for, the
-Crawl-delay that its robots.txt has elsewhere holds for its site.
+If the robots.txt of another site redirects to a robots.txt, a worker may request it outside of turns: see
+`robots_redirects`. Such requests of one worker need the delay between each other and do not count for the gaps above.
+When the crawler requests a page of a host whose robots.txt is on another site, that file's Crawl-delay applies from
+then on.
 """
 
 from __future__ import annotations
@@ -36,30 +37,30 @@ MAX_HOPS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaceLimits:
-    """How fast a crawler may be."""
+    """How fast a crawler may make requests."""
 
     delay_s: float
     inner_gap_s: float
     slack_s: float
-    kills: tuple[float, ...] = ()  # when it was killed, on the server's clock
-    unheard_s: float = 0.0  # of what was said so long before a kill, nothing may be remembered
-    workers: int = 1  # that know nothing of each other's requests outside of turns
+    kills: tuple[float, ...] = ()  # when the crawler was killed, on the server's clock
+    unheard_s: float = 0.0  # the crawler may forget what it was sent this long before a kill
+    workers: int = 1  # they do not know each other's requests outside of turns
 
     @property
     def step_s(self) -> float:
-        """The gap between two requests of one turn."""
+        """The gap needed between two requests of one turn."""
         return min(self.inner_gap_s, self.delay_s)
 
-    def hears(self, said: float) -> bool:
-        """Say whether what was said at an instant must be heeded."""
+    def must_obey(self, said: float) -> bool:
+        """Return whether the crawler must obey what it was sent at `said`."""
         return not any(said <= kill <= said + self.unheard_s for kill in self.kills)
 
-    def forgets(self, said: float, now: float) -> bool:
-        """Say whether it was killed in between."""
+    def was_killed_between(self, said: float, now: float) -> bool:
+        """Return whether the crawler was killed between two instants."""
         return any(said <= kill <= now for kill in self.kills)
 
     def allows(self, gap_s: float, needed_s: float) -> bool:
-        """Say whether a gap is long enough; requests that overlap never are."""
+        """Return whether a gap is long enough; that of overlapping requests never is."""
         return gap_s >= max(0.0, needed_s - self.slack_s)
 
 
@@ -70,9 +71,9 @@ class EarlyRequest:
     url: str
     site: str
     arrived: float  # seconds of the server's monotonic clock
-    gap_s: float  # since everything before it had ended; negative if they overlapped
+    gap_s: float  # since all earlier requests ended; negative if they overlap
     needed_s: float
-    new_turn: bool  # or a continuation of the one before
+    new_turn: bool  # False: it continues the turn before
 
     def __str__(self) -> str:
         what = "new turn" if self.new_turn else "same turn"
@@ -80,16 +81,16 @@ class EarlyRequest:
 
 
 class _Turn(NamedTuple):
-    """What may continue the turn that is under way."""
+    """The current turn: which requests may continue it."""
 
-    robots_of: str | None = None  # the host whose robots.txt was asked for: its pages continue
-    robots_at: str | None = None  # where that robots.txt redirected
-    page: str | None = None  # the target of a redirect: the only page that continues
+    robots_of: str | None = None  # the host whose robots.txt was requested: its pages continue the turn
+    robots_at: str | None = None  # the target of that robots.txt's redirect
+    page: str | None = None  # the target of a page's redirect: the only page that continues the turn
     hops: int = 0  # page redirects followed
     robots_hops: int = 0
 
-    def admits(self, request: LoggedRequest) -> bool:
-        """Say whether a request continues this turn."""
+    def continues_with(self, request: LoggedRequest) -> bool:
+        """Return whether a request can continue this turn."""
         if request.kind == "other":
             return False
         if request.kind == "robots":
@@ -101,12 +102,12 @@ class _Turn(NamedTuple):
         return self.robots_of is not None and host_of(request.url) == self.robots_of
 
     def after(self, request: LoggedRequest, site: str) -> _Turn:
-        """Return the turn as it is after a request that it admits, or with which it begins."""
+        """Return the turn after a request that continues or begins it."""
         within = request.leads_to if request.leads_to and site_of(request.leads_to) == site else None
         if request.kind != "robots":
             return _Turn(page=within, hops=self.hops + 1 if self.page is not None else 0)
         if request.retryable:
-            return _Turn()  # no rules, no page
+            return _Turn()  # without rules, no page may follow
         if request.url == self.robots_at:
             return self._replace(robots_at=within, robots_hops=self.robots_hops + 1)
         return self._replace(robots_of=host_of(request.url), robots_at=within, robots_hops=0)
@@ -121,51 +122,51 @@ class _Outside(NamedTuple):
     """A request outside of turns."""
 
     ended: float
-    until: float  # the worker that made it may not make another before
+    until: float  # its worker may not make another such request earlier
 
 
 class _Reading(NamedTuple):
-    """How the requests of a site so far may be understood."""
+    """One interpretation of a site's requests so far."""
 
     turn: _Turn
     delay_s: float
-    ended: float = float("-inf")  # everything that is part of a turn
+    ended: float = float("-inf")  # all requests that belong to turns
     not_before: float = float("-inf")
-    outside: tuple[_Outside, ...] = ()  # the recent ones
+    outside: tuple[_Outside, ...] = ()  # recent requests outside of turns
 
     def gap_s(self, request: LoggedRequest) -> float:
-        """Return how long after all turns a request comes."""
+        """Return the gap between all turns so far and a request."""
         return request.arrived - self.ended
 
     def full_gap_s(self) -> float:
-        """Return how long that has to be for a new turn."""
+        """Return the gap that a new turn needs."""
         return max(self.delay_s, self.not_before - self.ended)
 
-    def next(self, request: LoggedRequest, site: str, pace: PaceLimits, elsewhere: RobotsRedirects) -> list[_Reading]:
-        """Return all ways to understand one more request that let it come now."""
+    def next(self, request: LoggedRequest, site: str, pace: PaceLimits, redirects: RobotsRedirects) -> list[_Reading]:
+        """Return all interpretations of one more request in which it is not too early."""
         gap_s = self.gap_s(request)
         turns = []
-        if self.turn.admits(request) and pace.allows(gap_s, pace.step_s):
+        if self.turn.continues_with(request) and pace.allows(gap_s, pace.step_s):
             turns.append(self.turn)
         if pace.allows(gap_s, self.full_gap_s()):
             turns.append(_Turn())
-        found = [self.after(request, turn, site, pace, elsewhere) for turn in turns]
-        if elsewhere.may_be_outside(request):
+        found = [self.after(request, turn, site, pace, redirects) for turn in turns]
+        if redirects.may_be_outside(request):
             found += self._outside_of_turns(request, pace)
         return found
 
     def after(
-        self, request: LoggedRequest, turn: _Turn, site: str, pace: PaceLimits, elsewhere: RobotsRedirects
+        self, request: LoggedRequest, turn: _Turn, site: str, pace: PaceLimits, redirects: RobotsRedirects
     ) -> _Reading:
-        """Return the reading after a request of a turn."""
+        """Return the interpretation after a request that belongs to `turn`."""
         delay_s, not_before = self.delay_s, self.not_before
-        if request.wait_s and pace.hears(request.ended):
+        if request.wait_s and pace.must_obey(request.ended):
             if request.kind == "robots" and request.status == 200:
                 delay_s = max(delay_s, request.wait_s)
             else:
                 not_before = max(not_before, request.ended + request.wait_s)
         if request.kind == "page":
-            delay_s = max(delay_s, elsewhere.delay_s(host_of(request.url)))
+            delay_s = max(delay_s, redirects.delay_s(host_of(request.url)))
         ended = max(self.ended, request.ended)
         return self._replace(turn=turn.after(request, site), delay_s=delay_s, ended=ended, not_before=not_before)
 
@@ -173,7 +174,7 @@ class _Reading(NamedTuple):
         resting = tuple(
             one
             for one in self.outside
-            if one.until > request.arrived + pace.slack_s and not pace.forgets(one.ended, request.arrived)
+            if one.until > request.arrived + pace.slack_s and not pace.was_killed_between(one.ended, request.arrived)
         )
         if len(resting) >= pace.workers:
             return []
@@ -183,20 +184,20 @@ class _Reading(NamedTuple):
 
 
 def early_requests(
-    site: str, requests: Sequence[LoggedRequest], pace: PaceLimits, elsewhere: RobotsRedirects
+    site: str, requests: Sequence[LoggedRequest], pace: PaceLimits, redirects: RobotsRedirects
 ) -> tuple[list[EarlyRequest], set[int]]:
-    """Return what came too early among a site's requests (in order), and the ids of robots.txt's hops.
+    """Return the early requests of a site (sorted by arrival), and the ids of requests that are hops of a robots.txt.
 
-    A request with a long gap before it may continue a turn or begin one, and only what follows tells which. One to
-    which another site's robots.txt redirects may be part of no turn. All readings are carried along; a request is too
-    early if it is so in every one of them.
+    After a long gap, a request may continue a turn or begin one, and only later requests show which. A request to which
+    another site's robots.txt redirects may be outside of turns. So all interpretations are tracked, and a request is
+    too early only if it is too early in each of them.
     """
     early: list[EarlyRequest] = []
     hops: set[int] = set()
     readings = {_Reading(_Turn(), pace.delay_s)}
     for request in requests:
-        continued = [reading for reading in readings if reading.turn.admits(request)]
-        following = {one for reading in readings for one in reading.next(request, site, pace, elsewhere)}
+        continued = [reading for reading in readings if reading.turn.continues_with(request)]
+        following = {one for reading in readings for one in reading.next(request, site, pace, redirects)}
         if not following:
             likely = max(continued or readings, key=lambda reading: reading.gap_s(request))
             early.append(
@@ -210,7 +211,7 @@ def early_requests(
                 )
             )
             following = {
-                reading.after(request, reading.turn if continued else _Turn(), site, pace, elsewhere)
+                reading.after(request, reading.turn if continued else _Turn(), site, pace, redirects)
                 for reading in continued or readings
             }
         if any(reading.turn.robots_at == request.url for reading in continued):

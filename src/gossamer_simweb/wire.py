@@ -1,4 +1,4 @@
-"""HTTP/1.1 as bytes: heads of requests taken apart, responses put together. Pure."""
+"""HTTP/1.1 as bytes: parses request heads and formats responses. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RequestHead(NamedTuple):
 
 
 def parse_head(head: bytes) -> RequestHead | int:
-    """Return what a client asks for, or the status to refuse it with. `head` has no final empty line."""
+    """Parse a request head without its final empty line; return an error status if it is invalid."""
     line, *fields = head.decode("latin-1").split("\r\n")
     parts = line.split(" ")
     if len(parts) != 3 or not parts[0] or not _TOKEN.issuperset(parts[0]):
@@ -63,12 +63,12 @@ def parse_head(head: bytes) -> RequestHead | int:
 
 
 def status_line(status: int) -> bytes:
-    """Return the first line of a response."""
+    """Return the status line of a response."""
     return _STATUS_LINES.get(status) or b"HTTP/1.1 %d Unknown\r\n" % status
 
 
 def response(answer: PlannedResponse, head: RequestHead, *, keep_alive: bool) -> bytes:
-    """Return a whole response as it goes over the wire."""
+    """Return a whole response as bytes."""
     connection = b"" if keep_alive == head.http11 else b"Connection: keep-alive\r\n" if keep_alive else _CLOSE
     if answer.chunked and head.http11:
         length, body = b"Transfer-Encoding: chunked\r\n", chunked(answer.body)
@@ -80,7 +80,7 @@ def response(answer: PlannedResponse, head: RequestHead, *, keep_alive: bool) ->
 
 
 def chunked(body: bytes) -> bytes:
-    """Return a body in chunks."""
+    """Encode a body in chunks."""
     pieces: list[bytes] = []
     for at in range(0, len(body), _CHUNK_BYTES):
         piece = body[at : at + _CHUNK_BYTES]

@@ -284,7 +284,7 @@ def test_a_port_in_use_is_named(option: str, capsys: pytest.CaptureFixture[str])
             other.listen()
         port = other.getsockname()[1]
         said = refusal(capsys, "simweb", "--sites", "1", option, str(port))
-    assert f"port {port} cannot be used (Address already in use); try another --port, --dns-port or --folder." in said
+    assert f"port {port} cannot be used (Address already in use). Try another --port, --dns-port or --folder." in said
 
 
 def test_a_demo_whose_port_is_in_use_names_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,6 +293,4 @@ def test_a_demo_whose_port_is_in_use_names_it(capsys: pytest.CaptureFixture[str]
         port = other.getsockname()[1]
         Path("demo/ports.json").write_text(f"[{port}, 0]")
         said = refusal(capsys, "demo", "--folder", "demo")
-    assert (
-        f"port {port} cannot be used (Address already in use); end what stands in the way, or begin anew with" in said
-    )
+    assert f"port {port} cannot be used (Address already in use). Stop the program that uses its ports" in said

@@ -1,4 +1,4 @@
-"""What tests of the simulated web share."""
+"""Fixtures and functions that tests of the simulated web share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[WebServer]:
-    """A small web with everything in it, for tests that look at single answers."""
+    """A small web with every feature, for tests of single responses."""
     with serve(WebSpec(sites=10, pages=30, slow_s=0.05)) as running:
         yield running
 
@@ -31,14 +31,14 @@ def connect(server: WebServer, url: str) -> socket.socket:
 
 
 def talk(server: WebServer, url: str, request: bytes) -> bytes:
-    """Send bytes to the server of a URL; return all it says until it closes."""
+    """Send bytes to the server of a URL; return everything that it sends until it closes the connection."""
     with connect(server, url) as connection:
         connection.sendall(request)
         return read_all(connection)
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """Read until the other side closes."""
+    """Read until the other side closes the connection."""
     pieces = []
     while piece := connection.recv(65_536):
         pieces.append(piece)

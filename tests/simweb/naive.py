@@ -1,6 +1,6 @@
-"""An honest, naive crawler to try the simulated web and its judge on, and misdeeds it can be told to do.
+"""A simple, correct crawler for testing the simulated web and its judge, and faults that a test can switch on.
 
-It shares no code with the real one but the spelling of URLs: asyncio's own streams, the standard library's
+It shares no code with the real crawler but the normalisation of URLs: asyncio's own streams, the standard library's
 HTML parser, protego for robots.txt, and the simulated web's name server through aiodns.
 """
 
@@ -71,7 +71,7 @@ class Links(HTMLParser):
 
 
 class NaiveCrawler:
-    """Crawls until nothing is left; keeps what it got by URL."""
+    """Crawls until nothing is left, and keeps the bodies by URL."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class NaiveCrawler:
         self._open = 0
         self._done = asyncio.Event()
         self._context = ssl.create_default_context(cafile=server.ca_file) if server.ca_file else None
-        self.bodies: dict[str, bytes] = {}  # as they came, by URL
+        self.bodies: dict[str, bytes] = {}  # as received, by URL
 
     async def run(self) -> None:
         self._names = aiodns.DNSResolver(nameservers=[self._server.dns])
@@ -201,7 +201,7 @@ class NaiveCrawler:
         return target
 
     def _read(self, url: str, response: Response) -> str | None:
-        """Return where a response redirects; take up the links of one that does not."""
+        """Return the target of a redirect; for other responses, queue the links and return None."""
         if (target := self._location(url, response)) is not None:
             return target
         kind = response.headers.get("content-type", "")
@@ -247,7 +247,7 @@ async def fetch(
     *,
     misdirect: bool = False,
 ) -> Response:
-    """Ask for one URL on a connection of its own."""
+    """Request one URL on a connection of its own."""
     host = host_of(url)
     name = name_of_host(host)
     record = (await names.query_dns(name, "A")).answer[0].data

@@ -1,4 +1,4 @@
-"""`gossamer simweb`: says how to use what it serves, and ends well."""
+"""`gossamer simweb`: prints how to use the web that it serves, and shuts down cleanly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_it_prints_commands_that_work_until_it_is_told_to_end(end: signal.Signal
     running = subprocess.Popen([*SIMWEB, "--tls"], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
     shown = ""
-    while "Ctrl-C ends it." not in shown:
+    while "Press Ctrl-C to stop it." not in shown:
         shown += running.stdout.readline()
     seeds_file = Path(re.search(r"crawl (\S+) --email", shown)[1])  # type: ignore[index]
     assert len(seeds_file.read_text().splitlines()) == 3
@@ -49,7 +49,7 @@ def test_a_port_in_use_is_one_sentence() -> None:
         signal.signal(signal.SIGTERM, before)
     assert isinstance(ran.exception, GossamerError)
     assert re.search(
-        r"port \d+ cannot be used \(Address already in use\); try another --port, --dns-port or --folder.$",
+        r"port \d+ cannot be used \(Address already in use\)\. Try another --port, --dns-port or --folder.$",
         str(ran.exception),
     )
 
@@ -58,7 +58,7 @@ def test_files_go_where_they_are_wanted(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
     running = subprocess.Popen([*SIMWEB, "--folder", str(folder)], stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
-    while "Ctrl-C ends it." not in running.stdout.readline():
+    while "Press Ctrl-C to stop it." not in running.stdout.readline():
         pass
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""The judge at work: an honest crawler is acquitted, and every misdeed is found out."""
+"""The judge on real crawls: it finds no fault in a correct crawler, and finds every fault of a faulty one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DELAY_S = 0.02
 EVERYTHING = WebSpec(slow_s=0.05, crawl_delay_s=0.06)
-# Enough of what the misdeeds need, in few pages.
+# The features that the faults need, in few pages.
 TEMPTING = WebSpec(
     sites=4, pages=12, seed=3, private=0.15, unlinked=0.1, broken=0.1, busy=0, redirect=0.1,
     crawl_delay=1.0, crawl_delay_s=0.06, slow=0, robots_missing=0, moved=0, www=1.0, flaky=0,
@@ -43,7 +43,7 @@ def verdict_on(server: WebServer, seeds: list[str], scope: Scope = "site") -> Ve
 
 
 @pytest.mark.parametrize("spec", [EVERYTHING, replace(EVERYTHING, tls=True, seed=2)], ids=["http", "https"])
-def test_an_honest_crawler_of_a_web_with_everything_in_it_is_acquitted(spec: WebSpec) -> None:
+def test_the_judge_finds_no_fault_in_a_correct_crawl_of_a_web_with_every_feature(spec: WebSpec) -> None:
     with serve(spec) as server:
         seeds = server.seeds()
         crawler = crawl(server, seeds)
@@ -55,7 +55,7 @@ def test_an_honest_crawler_of_a_web_with_everything_in_it_is_acquitted(spec: Web
 
 
 @pytest.mark.parametrize(("scope", "seeds"), [("host", 20), ("web", 1)])
-def test_an_honest_crawler_is_acquitted_in_every_scope(scope: Scope, seeds: int) -> None:
+def test_the_judge_finds_no_fault_in_a_correct_crawl_in_any_scope(scope: Scope, seeds: int) -> None:
     with serve(replace(EVERYTHING, pages=10, busy=0)) as server:
         crawl(server, server.seeds(seeds), scope)
         verdict = verdict_on(server, server.seeds(seeds), scope)
@@ -69,7 +69,7 @@ FINDINGS = {
     "overlap": "early",
     "ignore Crawl-delay": "early",
     "ignore robots.txt": "disallowed",
-    "skip robots.txt": "unasked",
+    "skip robots.txt": "before_robots",
     "ask robots.txt again": "repeated_robots",
     "forget a page": "missed",
     "repeat a page": "repeated",
@@ -87,7 +87,7 @@ def tempting() -> Iterator[WebServer]:
 
 
 @pytest.mark.parametrize("misdeed", ["", *sorted(MISDEEDS - {"ignore Retry-After"})])
-def test_every_misdeed_is_found_out(tempting: WebServer, misdeed: str) -> None:
+def test_the_judge_finds_every_fault(tempting: WebServer, misdeed: str) -> None:
     before = len(tempting.log())
     seeds = tempting.seeds(3)
     crawl(tempting, seeds, misdeed=misdeed)
@@ -100,7 +100,7 @@ def test_every_misdeed_is_found_out(tempting: WebServer, misdeed: str) -> None:
         assert verdict.ok, verdict.summary()
 
 
-def test_a_crawler_that_ignores_retry_after_is_found_out() -> None:
+def test_the_judge_finds_a_crawler_that_ignores_retry_after() -> None:
     with serve(replace(TEMPTING, busy=0.2)) as server:
         crawl(server, server.seeds(1), misdeed="ignore Retry-After")
         assert max(early.needed_s for early in verdict_on(server, server.seeds(1)).early) > 0.5

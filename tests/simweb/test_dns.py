@@ -1,4 +1,4 @@
-"""The name server of the simulated web, asked by a real resolver."""
+"""The name server of the simulated web, queried by a real resolver."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_planted_names_resolve_to_anything_and_lookups_are_counted() -> None:
 @pytest.mark.parametrize(
     "message", [b"", b"x", b"\0" * 12, bytes(range(40)), b"\1\2\1\0\0\1\0\0\0\0\0\0\x50abc", b"\xff" * 50]
 )
-def test_rubbish_is_left_without_an_answer(message: bytes) -> None:
+def test_malformed_messages_get_no_reply(message: bytes) -> None:
     lookup, reply = DnsResponder(WebPlan(plain_web(sites=1, pages=1))).reply(message)
     assert reply is None
     assert lookup is None
@@ -98,7 +98,7 @@ def test_a_reply_echoes_the_question_and_says_that_it_is_an_answer() -> None:
         assert reply[12:].startswith(question)
 
 
-def test_the_name_server_survives_rubbish(server: WebServer) -> None:
+def test_the_name_server_survives_malformed_messages(server: WebServer) -> None:
     host, _, port = server.dns.partition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.sendto(b"\xff" * 100, (host, int(port)))

@@ -186,7 +186,7 @@ def test_a_retry_after_cannot_be_waited_for_in_two_turns() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 503])
-def test_what_was_said_right_before_a_kill_may_be_unheard_and_nothing_else_may(status: int) -> None:
+def test_a_crawler_may_forget_only_what_it_was_sent_right_before_a_kill(status: int) -> None:
     def early(log: Log, killed_after_s: float) -> int:
         kill = log.requests[0].ended + killed_after_s
         return len(judge(log.requests, delay_s=DELAY_S, expected=None, kills=[kill], unheard_s=0.5).early)
@@ -220,21 +220,21 @@ def away(log: Log, url: str = f"{SITE}/robots.txt", gap_s: float = DELAY_S, to: 
     return log.add(url, gap_s, 301, to)
 
 
-def test_what_anothers_robots_txt_redirects_to_may_be_asked_for_beside_turns() -> None:
+def test_the_target_of_another_sites_robots_txt_may_be_requested_outside_of_turns() -> None:
     log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
     away(log, gap_s=0).add(POLICY, 0).add(f"{SITE}/1", INNER_S).add(f"{OTHER}/2", DELAY_S)
     verdict = log.judge()
     assert verdict.ok, verdict.summary()
 
 
-def test_nobody_may_ask_for_it_beside_turns_without_such_a_redirect() -> None:
+def test_without_such_a_redirect_it_may_not_be_requested_outside_of_turns() -> None:
     log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S).add(POLICY, 0.2)
     assert early_urls(log) == [POLICY]
     too_soon = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S).add(POLICY, 0.2)
     assert early_urls(away(too_soon, gap_s=0)) == [POLICY], "the redirect came later"
 
 
-def test_beside_turns_a_site_is_asked_once_per_delay_by_each_worker() -> None:
+def test_outside_of_turns_each_worker_makes_one_request_per_delay_to_a_site() -> None:
     def asked(gap_s: float) -> Log:
         log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
         away(log, gap_s=0)
@@ -248,7 +248,7 @@ def test_beside_turns_a_site_is_asked_once_per_delay_by_each_worker() -> None:
     assert asked(DELAY_S - 1).judge(workers=2).ok
 
 
-def test_beside_turns_a_retry_after_holds_too() -> None:
+def test_outside_of_turns_a_retry_after_applies_too() -> None:
     log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
     away(log, gap_s=0)
     away(log, f"{WWW}/robots.txt", DELAY_S, to=f"{OTHER}/x/robots.txt")
@@ -257,7 +257,7 @@ def test_beside_turns_a_retry_after_holds_too() -> None:
     assert early_urls(log) == [f"{OTHER}/x/robots.txt"]
 
 
-def test_after_a_kill_nobody_remembers_what_was_asked_for_beside_turns() -> None:
+def test_after_a_kill_requests_outside_of_turns_are_forgotten() -> None:
     log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
     away(log, gap_s=0)
     away(log, f"{WWW}/robots.txt", DELAY_S, to=f"{OTHER}/x/robots.txt")
@@ -299,14 +299,14 @@ def test_a_robots_txt_whose_redirect_leads_to_a_failure_may_be_asked_for_again()
 
 
 def test_a_page_must_not_come_before_what_its_robots_txt_redirects_to() -> None:
-    assert away(Log()).add(f"{SITE}/1", INNER_S).judge().unasked == (f"{SITE}/1",)
+    assert away(Log()).add(f"{SITE}/1", INNER_S).judge().before_robots == (f"{SITE}/1",)
     late = away(Log()).add(f"{SITE}/1", INNER_S).add(POLICY, 0)
-    assert late.judge().unasked == (f"{SITE}/1",)
+    assert late.judge().before_robots == (f"{SITE}/1",)
     half = away(Log()).add(POLICY, 0, 302, f"{OTHER}/x/robots.txt").add(f"{SITE}/1", INNER_S)
-    assert half.judge().unasked == (f"{SITE}/1",)
+    assert half.judge().before_robots == (f"{SITE}/1",)
 
 
-def test_a_crawl_delay_elsewhere_is_that_of_the_site_that_was_asked() -> None:
+def test_a_crawl_delay_on_another_site_applies_to_the_site_whose_robots_txt_redirects_there() -> None:
     def asked(host: str, gap_s: float) -> Log:
         log = Log().add(f"{OTHER}/robots.txt", 0).add(f"{OTHER}/1", INNER_S)
         away(log).add(POLICY, 0, wait_s=30).add(f"{SITE}/1", INNER_S)
@@ -333,7 +333,7 @@ def test_missed_unexpected_and_disallowed_pages_are_told_apart() -> None:
 
 def test_a_page_asked_for_before_its_robots_txt_is_a_fault() -> None:
     log = Log().add(f"{SITE}/1", 0).add(f"{SITE}/robots.txt", DELAY_S).add(f"{SITE}/2", INNER_S)
-    assert log.judge().unasked == (f"{SITE}/1",)
+    assert log.judge().before_robots == (f"{SITE}/1",)
     assert not log.judge().ok
     assert log.judge(robots_first=False).ok
 
@@ -343,7 +343,7 @@ def test_a_final_answer_must_be_asked_for_once() -> None:
     assert (repeat.url, repeat.asked, repeat.allowed) == (f"{SITE}/1", 2, 1)
 
 
-def test_failures_may_be_tried_again_but_not_for_ever() -> None:
+def test_failures_may_be_retried_a_limited_number_of_times() -> None:
     log = start()
     for _ in range(4):
         log.add(f"{SITE}/2", DELAY_S, 500)
@@ -383,7 +383,7 @@ def test_a_robots_txt_that_another_one_redirects_to_may_be_asked_for_once_more_o
     assert len(log.add(f"{WWW}/robots.txt", DELAY_S).judge().repeated_robots) == 1
 
 
-def test_what_is_no_request_for_a_page_is_unexpected_whatever_its_url() -> None:
+def test_a_request_that_is_for_no_page_is_unexpected_whatever_its_url() -> None:
     log = start()
     stray = log.requests[-1]._replace(kind="other", status=421, arrived=900.0, ended=900.0)
     log.requests.append(stray)
@@ -400,14 +400,14 @@ def test_the_order_of_the_log_does_not_matter() -> None:
 
 
 def test_the_summary_says_what_is_wrong() -> None:
-    assert start().judge().summary() == "Requests: 2; pages: 1. Nothing to complain about."
+    assert start().judge().summary() == "Requests: 2; pages: 1. No faults found."
     summary = start().add(f"{SITE}/2", 3).judge(expect(f"{SITE}/1", f"{SITE}/2", f"{SITE}/3")).summary()
     assert f"Missed: 1 ({SITE}/3)." in summary
     assert f"Early: 1 ({SITE}/2 (new turn after 3.000 s instead of 10.000 s))." in summary
-    assert summary.endswith("Not as it should be.")
+    assert summary.endswith("The crawl has faults.")
 
 
-def test_a_log_survives_being_written_and_read_even_with_a_torn_last_line() -> None:
+def test_a_log_is_read_as_it_was_written_without_an_incomplete_last_line() -> None:
     requests = start().add(f"{SITE}/2?a=1", DELAY_S, 429, wait_s=2).requests
     text = "".join(map(format_line, requests))
     assert parse_log(text) == requests

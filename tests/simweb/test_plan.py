@@ -214,16 +214,16 @@ def test_some_robots_txt_files_are_on_other_sites() -> None:
 
 def test_a_robots_txt_on_another_site_is_served_there_hop_by_hop() -> None:
     web = WebPlan(WebSpec(sites=60, robots_elsewhere=0.4))
-    answers = Responder(web)
+    responder = Responder(web)
     for site in range(60):
         name = web.hosts(site).main
         robots = web.robots(name)
         url, way = web.origin(name) + "/robots.txt", []
-        answer = answers.answer(*split_url(url))
+        answer = responder.respond(*split_url(url))
         while answer is not None and answer.leads_to:
             assert answer.kind == "robots"
             way.append(answer.leads_to)
-            answer = answers.answer(*split_url(answer.leads_to))
+            answer = responder.respond(*split_url(answer.leads_to))
         assert answer is not None
         assert answer.status == robots.status
         if robots.elsewhere:
@@ -231,6 +231,6 @@ def test_a_robots_txt_on_another_site_is_served_there_hop_by_hop() -> None:
         if answer.status == 200:
             assert answer.body == robots.text()
             assert answer.wait_s == (robots.crawl_delay_s or 0)
-    stray = answers.answer("http", web.hosts(0).main, "/policy/nobody-7.test/robots.txt")
+    stray = responder.respond("http", web.hosts(0).main, "/policy/nobody-7.test/robots.txt")
     assert stray is not None
     assert (stray.status, stray.kind) == (404, "page")

@@ -1,4 +1,4 @@
-"""The server of the simulated web on real sockets: HTTP as it must be, hostile pages, names, its life and end."""
+"""The server of the simulated web on real sockets: HTTP, hostile pages, TLS, names, start and end."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_pages_that_fail_at_first_succeed_afterwards(server: WebServer) -> None:
         assert logged[0].wait_s == (1.0 if kind is PageKind.BUSY else 0.0)
 
 
-def test_broken_and_missing_pages_stay_so(server: WebServer) -> None:
+def test_broken_and_missing_pages_never_recover(server: WebServer) -> None:
     for kind, status in ((PageKind.BROKEN, 500), (PageKind.MISSING, 404)):
         url = url_of(server, kind)
         assert [parse_response(talk(server, url, get(url))).status for _ in range(3)] == [status] * 3
@@ -208,7 +208,7 @@ def test_robots_txt_says_what_the_plan_says_and_its_crawl_delay_is_logged(server
 
 @pytest.fixture(scope="module")
 def hostile() -> Iterator[WebServer]:
-    """A web in which every kind of misbehaviour has a host of its own, over http and https."""
+    """A web with one host for each hostile behaviour, over http and https."""
     pages = tuple(
         PlantedPage(
             host=host_of(behaviour),
@@ -305,7 +305,7 @@ def test_endless_responses_never_run_ahead_of_their_reader(hostile: WebServer, b
             assert piece
             size += len(piece)
         cpu_s = hostile.cpu_s()
-        time.sleep(0.3)  # nobody reads: the server must not go on
+        time.sleep(0.3)  # no client reads: the server must not continue
         assert hostile.cpu_s() - cpu_s < 0.1
     if sys.platform == "linux":
         assert int(Path(f"/proc/{hostile.pid}/statm").read_text().split()[1]) * 4_096 < 200_000_000
@@ -327,7 +327,7 @@ def test_a_response_ends_when_its_last_bytes_go_out_and_not_when_it_was_made(hos
     assert last_request(hostile, url).body_bytes == 20_000_000
 
 
-def test_a_response_that_nobody_reads_to_the_end_is_logged_with_what_was_sent(hostile: WebServer) -> None:
+def test_a_response_that_the_client_does_not_read_to_the_end_is_logged_with_the_bytes_sent(hostile: WebServer) -> None:
     url = hostile.web.origin("big.test", "http") + "/"
     before = hostile.answered()
     with connect(hostile, url) as connection:
@@ -344,7 +344,7 @@ def test_a_raw_page_is_sent_as_it_is(hostile: WebServer) -> None:
     assert talk(hostile, url, get(url)) == b"HTTP/1.1 299 Odd\r\n\r\nabc"
 
 
-def test_planted_texts_know_the_ports() -> None:
+def test_planted_texts_contain_the_servers_ports() -> None:
     page = PlantedPage(host="a.test", body=b'<a href="http://b.test:{port}/">b</a>', links=("http://b.test:{port}/",),
                    headers=(("Location", "https://b.test:{tls_port}/"),))  # fmt: skip
     with serve(plain_web(sites=1, pages=1, tls=True, planted=(page,))) as server:
@@ -397,7 +397,7 @@ def test_a_request_under_way_at_the_end_is_in_the_log() -> None:
         url = server.web.origin("trap.test") + "/"
         connection = connect(server, url)
         connection.sendall(get(url))
-        with connect(server, url) as second:  # whose answer proves that the first request has arrived
+        with connect(server, url) as second:  # its response proves that the first request has arrived
             second.sendall(get(url + "x"))
             read_all(second)
     connection.close()
@@ -451,7 +451,7 @@ def test_a_network_that_is_not_this_machine_is_an_error() -> None:
 def test_the_server_cannot_be_reached_by_an_outside_address(server: WebServer) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing; finds out which address would be used
+            probe.connect(("192.0.2.1", 9))  # sends nothing; shows which address the system would use
         except OSError:
             pytest.skip("this machine has no address but loopback")
         outside = probe.getsockname()[0]
@@ -463,7 +463,7 @@ def test_the_server_cannot_be_reached_by_an_outside_address(server: WebServer) -
 
 
 def _ask(address: str, port: int, request: bytes) -> bytes:
-    """Return what a server says, or nothing if it does not let us in."""
+    """Return what a server sends; nothing if it refuses the connection."""
     try:
         with socket.create_connection((address, port), timeout=2) as connection:
             connection.sendall(request)

@@ -1,4 +1,4 @@
-"""Sitemaps of the simulated web: of every form, named as they should be, and known to whoever expects."""
+"""Sitemaps of the simulated web: every form, the robots.txt files that name them, and the expected crawl."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def web() -> WebPlan:
 
 def body_of(web: WebPlan, url: str) -> bytes:
     scheme, name, target = split_url(url)
-    answer = Responder(web).answer(scheme, name, target)
+    answer = Responder(web).respond(scheme, name, target)
     assert answer is not None
     assert answer.status == 200
     return answer.body
 
 
-def test_a_web_without_sitemaps_is_the_same_as_ever() -> None:
+def test_a_web_without_sitemaps_does_not_change() -> None:
     before, after = WebPlan(WebSpec(sites=12, pages=6)), WebPlan(WebSpec(sites=12, pages=6, sitemaps=1.0))
     for number in range(12):
         assert before.site(number).sitemaps == {}
@@ -56,7 +56,7 @@ def test_every_form_is_there_and_can_be_read(web: WebPlan) -> None:
         assert found == [*sitemap.entries, *sitemap.sitemaps]
 
 
-def test_what_only_sitemaps_lead_to_is_expected_where_they_may_speak_for_it(web: WebPlan) -> None:
+def test_pages_that_only_sitemaps_list_are_expected_if_the_sitemap_may_list_them(web: WebPlan) -> None:
     plain = expected(web, web.seeds(), token=SPEC.token)
     found = expected(web, web.seeds(), token=SPEC.token, sitemaps=True)
     assert not any("/only/" in url for url in plain.depths)

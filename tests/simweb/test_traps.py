@@ -1,4 +1,4 @@
-"""Traps of the simulated web: made from their URLs alone, without end, and counted by the judge."""
+"""Traps of the simulated web: the URL determines a page, pages never end, and the judge counts them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WEB = WebPlan(plain_web(sites=2, pages=3, traps=2, tls=True))
 ENDLESS = TRAPS.keys() - {"filters"}  # its filters have 4,096 combinations
 
 
-def following(answers: Responder, url: str) -> list[str]:
-    """Return where a page of a trap leads, as a crawler reads it."""
+def following(responder: Responder, url: str) -> list[str]:
+    """Return the links of a trap's page, as a crawler finds them."""
     scheme, name, target = split_url(url)
-    answer = answers.answer(scheme, name, target)
+    answer = responder.respond(scheme, name, target)
     assert answer is not None
     assert answer.kind == "trap"
     hrefs = re.findall('href="([^"]+)"', answer.body.decode().replace("&amp;", "&"))
@@ -28,7 +28,7 @@ def following(answers: Responder, url: str) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", TRAPS)
-def test_each_goes_on_and_on_and_is_the_same_whoever_asks(kind: str) -> None:
+def test_each_trap_is_endless_and_the_same_for_every_client(kind: str) -> None:
     answers, others = Responder(WEB), Responder(WEB)
     seen: dict[str, None] = {}
     url = f"{WEB.origin(trap_site(kind, 1))}/"
@@ -43,7 +43,7 @@ def test_each_goes_on_and_on_and_is_the_same_whoever_asks(kind: str) -> None:
     assert len(seen) == (20 if kind in ENDLESS else 1 + 12)
 
 
-def test_they_are_among_the_seeds_and_nobody_is_expected_to_visit_them() -> None:
+def test_traps_are_among_the_seeds_and_no_crawler_is_expected_to_visit_them() -> None:
     seeds = WEB.seeds()
     assert sum("-trap-" in seed for seed in seeds) == 2 * len(TRAPS)
     visited = expected(WEB, seeds, token="x").visited
@@ -72,7 +72,7 @@ def test_more_pages_than_the_bound_are_a_fault_and_fewer_are_not() -> None:
     assert judge(log, delay_s=0, expected=None).trap_pages == {"same-trap-0.test": 3}
 
 
-def test_a_trap_that_was_not_asked_for_its_rules_first_is_a_fault() -> None:
+def test_a_trap_page_requested_before_its_robots_txt_is_a_fault() -> None:
     url = f"{WEB.origin(trap_site('same', 0))}/"
     log = [LoggedRequest(0, 0, "trap", "GET", "https", split_url(url)[1], "/", 200, 9, "", 0.0, False, "x", url)]
-    assert judge(log, delay_s=0, expected=None).unasked == (url,)
+    assert judge(log, delay_s=0, expected=None).before_robots == (url,)

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 GROUPS = {  # in the order in which `gossamer --help` lists them; a new command is one more line here
     "Start": {
-        "demo": "Crawl a simulated web on this machine, and let the server's own log judge it.",
+        "demo": "Crawl a simulated web on this machine, and check the crawl against the server's log.",
         "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
         "stop": "Stop a running crawl in good order.",
         "doctor": "Say whether this machine is fit for a crawl, and how to mend what is not.",
         "bot-page": "Write a web page about your crawler: who crawls, why, and how to be left alone.",
-        "simweb": "Serve a simulated web on this machine, for any crawler to try.",
+        "simweb": "Serve a simulated web on this machine, for testing any crawler.",
     },
     "Watch": {
         "status": "Show how a crawl stands, running or not.",

@@ -1,4 +1,4 @@
-"""`gossamer simweb`: serves a simulated web for anybody to point a crawler at, and says how."""
+"""`gossamer simweb`: serves a simulated web for testing any crawler, and prints how to use it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _PORT = click.IntRange(1, 65_535)
 
 
 @click.command("simweb")
-@click.option("--sites", type=click.IntRange(1, 1_000_000), default=200, show_default=True, help="How many sites.")
+@click.option("--sites", type=click.IntRange(1, 1_000_000), default=200, show_default=True, help="Number of sites.")
 @click.option("--pages", type=click.IntRange(1, 1_000_000), default=50, show_default=True, help="Pages per site.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Another number, another web.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Each seed gives a different web.")
 @click.option(
     "--profile",
     type=click.Choice(["small", "large"]),
     default="small",
     show_default=True,
-    help="Pages of 10 KB, or of 138 KB in the median.",
+    help="Median page size: 10 KB (small) or 138 KB (large).",
 )
-@click.option("--tls", is_flag=True, help="Serve the pages by https, with an authority of its own.")
-@click.option("--port", type=_PORT, help="Port of the plain HTTP server [default: any free one].")
-@click.option("--dns-port", type=_PORT, help="Port of the name server [default: any free one].")
+@click.option("--tls", is_flag=True, help="Serve the pages over HTTPS, with its own certificate authority.")
+@click.option("--port", type=_PORT, help="Port of the HTTP server [default: any free port].")
+@click.option("--dns-port", type=_PORT, help="Port of the name server [default: any free port].")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where seeds and logs go [default: a temporary folder, removed at the end].",
+    help="Folder for seeds and logs [default: a temporary folder, removed at the end].",
 )
 def command(
     sites: int,
@@ -51,10 +51,10 @@ def command(
     dns_port: int | None,
     folder: Path | None,
 ) -> None:
-    """Serve a simulated web on this machine, for any crawler to try.
+    """Serve a simulated web on this machine, for testing any crawler.
 
-    It has its own name server and can be reached from this machine only. Robots rules, redirects, failures, slow
-    pages and content codings are all there, and the same seed gives the same web. Ctrl-C ends it.
+    It has its own name server, robots rules, redirects, failures, slow pages and content codings. Only this machine can
+    reach it. The same seed always gives the same web. Press Ctrl-C to stop it.
 
     \b
     Example:
@@ -73,12 +73,12 @@ def command(
                 while server.alive():
                     time.sleep(1)
             if not server.alive():
-                raise GossamerError("The process that serves the simulated web has ended: start it again.")
+                raise GossamerError("The process that serves the simulated web has ended. Start it again.")
             click.echo(f"\n{count(server.answered(), 'request')} answered.")
     except OSError as error:
         reason = f"{error.filename} cannot be used ({error.strerror})" if error.filename else error.strerror or error
         raise GossamerError(
-            f"The simulated web cannot be served here: {reason}; try another --port, --dns-port or --folder."
+            f"Cannot serve the simulated web: {reason}. Try another --port, --dns-port or --folder."
         ) from error
 
 
@@ -94,7 +94,7 @@ def _how_to_use(server: WebServer, seeds_file: Path) -> str:
     )
     trust = f" --cacert {shlex.quote(str(server.ca_file))}" if server.ca_file else ""
     return f"""\
-{count(web.spec.sites, "site")} with {count(web.spec.pages, "page")} each, to be reached from this machine only:
+{count(web.spec.sites, "site")} with {count(web.spec.pages, "page")} each, reachable from this machine only:
   a front page  {front}
   name server   {server.dns}
   seeds         {seeds_file}
@@ -103,7 +103,7 @@ def _how_to_use(server: WebServer, seeds_file: Path) -> str:
 Crawl it:
   {crawl}
 
-See a page:
+Fetch a page:
   curl --resolve {name}:{port}:{web.address(name)}{trust} --compressed {front}
 
-Ctrl-C ends it."""
+Press Ctrl-C to stop it."""
