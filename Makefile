@@ -5,7 +5,7 @@ ARGS ?=
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bare check lint format bench chaos lock reference screenshots
+.PHONY: help setup test bare check lint format bench chaos lock reference golden screenshots
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ chaos: setup  ## Inflict faults on crawls, all in short, or one in full: make ch
 
 reference: setup  ## Write docs/reference anew from the code
 	$(PYTHON) tools/reference.py
+
+golden: setup  ## Write tests/golden anew, where crawls shall differ from now on: make golden ARGS="redirects"
+	$(PYTHON) -m tests.golden $(ARGS)
 
 screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
 	$(PYTHON) tools/screenshots.py
