@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from gossamer.frontier import Frontier
+    from gossamer.frontier import FrontierReader
 
 # Left out of the rows: ids, times, addresses, and where in which file something lies.
 NOT_OF_PAGES: Final = frozenset(
@@ -192,7 +192,7 @@ class Reducer:
         """Tell whether a header line depends on the port: the length of what was compressed with a port in it."""
         return line.lower().startswith("content-length:") and b"content-encoding" in record.block.lower()
 
-    def _known_urls(self, frontier: Frontier) -> dict[bytes, str]:
+    def _known_urls(self, frontier: FrontierReader) -> dict[bytes, str]:
         """Return every URL that is named anywhere, by its hash: the frontier keeps no text of what is settled."""
         named = {row.url for row in requests(self._folder)} | {row.to_url for row in links(self._folder)}
         named |= {url for url, _, _ in self._asked} | self._named
