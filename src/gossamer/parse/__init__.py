@@ -1,8 +1,8 @@
-"""Parse: what a fetched page holds. Pure: a function of the bytes that came, never an exception.
+"""Parse: reads fetched pages. Pure: a function of the bytes that the server sent; it never raises.
 
-`page.read_page` is the whole of it. It reads what the server said about the body (`head`), undoes the content
-encoding, turns bytes into text (`charset`), and finds in the document what its author wants of crawlers
-(`wishes`), where it leads (`links`), and its title and text. `docs/links.md` says which elements count.
+`page.read_page` does it all. It reads the headers about the body (`head`), undoes the content encoding, decodes the
+bytes (`charset`), and finds the robots directives (`wishes`), the links (`links`), the title and the text of the
+document. `docs/links.md` says which elements count.
 
-`sitemaps.read_sitemap` is the same for sitemaps, with their `dates`; `docs/sitemaps.md` says what is read in one.
+`sitemaps.read_sitemap` does the same for sitemaps, with their `dates`; see `docs/sitemaps.md`.
 """

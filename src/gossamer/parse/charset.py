@@ -1,8 +1,8 @@
-"""From bytes to text, by the labels and decoders of the WHATWG Encoding Standard.
+"""Decodes bytes to text, with the labels and decoders of the WHATWG Encoding Standard.
 
-The first that answers decides: a byte-order mark, the header's label, whether the bytes are UTF-8, a `<meta>`
-or XML declaration, and at last a guess from the bytes. Labels are often wrong, and wrong UTF-8 makes a page
-unreadable; so that label is only believed of bytes that are UTF-8, but for a few.
+The first of these that applies decides: a byte-order mark, the header's label, whether the bytes are UTF-8, a `<meta>`
+or XML declaration, a guess from the bytes. Labels are often wrong, and text wrongly decoded as UTF-8 is unreadable, so
+the label UTF-8 is trusted only if nearly all bytes are UTF-8.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from gossamer.parse.head import label_in
 
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _UTF_16: Final = frozenset({"utf-16le", "utf-16be"})
-_DECLARATION_BYTES: Final = 16_384  # the standard asks for 1,024; authors put more than that in front
-_SAMPLE_BYTES: Final = 65_536  # for guessing; begins shortly before the first byte that is not UTF-8
+_DECLARATION_BYTES: Final = 16_384  # the standard requires 1,024; many pages declare it later
+_SAMPLE_BYTES: Final = 65_536  # for guessing; starts shortly before the first byte that is not UTF-8
 _SNIFF_BYTES: Final = 64  # for UTF-16 without a mark: markup begins with ASCII in any language
-_MAX_LABEL_CHARS: Final = 40  # the longest has 19; what is longer would only fill the cache
+_MAX_LABEL_CHARS: Final = 40  # the longest known label has 19; longer ones would only fill the cache
 _XML_DECLARATION: Final = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]+)["']""")
 
 
 class Decoded(NamedTuple):
-    """Text and how it was found in the bytes."""
+    """A decoded text and its charset."""
 
     text: str
     charset: str  # the standard's name in lower case, as TextDecoder spells it
@@ -43,10 +43,10 @@ def decode(body: bytes, label: str = "") -> Decoded:
         return _decoded(body, declared)
     if charset := _unmarked_utf_16(body[:_SNIFF_BYTES]):
         return _decoded(body, charset)
-    if not declared and b"\x1b" in body and b"\x1b$" in body and body.isascii():  # one byte is found fast
+    if not declared and b"\x1b" in body and b"\x1b$" in body and body.isascii():  # searching one byte is fast
         return _decoded(body, "iso-2022-jp")
     try:
-        # Not final: a page cut in the middle of a character is no less UTF-8.
+        # Not final: a page cut in the middle of a character is still UTF-8.
         text, _ = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError as error:
         return _decode_other(body, error.start)
@@ -54,7 +54,7 @@ def decode(body: bytes, label: str = "") -> Decoded:
 
 
 def charset_of(label: str) -> str:
-    """Return the name of the charset that a label means; empty if the standard does not know it."""
+    """Return the charset of a label; empty if the standard does not know the label."""
     label = label.strip()
     return _charset_of(label) if 0 < len(label) <= _MAX_LABEL_CHARS else ""
 
@@ -65,21 +65,21 @@ def _charset_of(label: str) -> str:
         name = parse(b"", encoding=label).encoding
     except LookupError:
         return ""
-    # `replacement` stands for charsets that no browser decodes: guessing is better than nothing.
+    # `replacement` means charsets that no browser decodes: guessing is better than nothing.
     return "" if name is None or name == "replacement" else name.lower()
 
 
 def _decode_other(body: bytes, first_fault: int) -> Decoded:
-    """Decode what is not UTF-8 throughout."""
+    """Decode a body that is not entirely UTF-8."""
     text = body.decode("utf-8", "replace")
     beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
-    if 5 * text.count("\ufffd") <= beyond_ascii:  # a stray byte among many characters
+    if 5 * text.count("\ufffd") <= beyond_ascii:  # a few wrong bytes among many characters
         return Decoded(text, "utf-8")
     declared = charset_of(_declared_label(body[:_DECLARATION_BYTES]))
-    if declared not in ("", "utf-8", *_UTF_16):  # in a declaration that could be read, UTF-16 is a lie
+    if declared not in ("", "utf-8", *_UTF_16):  # a declaration that we can read as ASCII is not in UTF-16
         return _decoded(body, declared)
     start = max(0, first_fault - 1_000)
-    sample = body[start : start + _SAMPLE_BYTES].replace(b"<", b" ")  # so that no declaration is seen again
+    sample = body[start : start + _SAMPLE_BYTES].replace(b"<", b" ")  # so that no declaration is found again
     return _decoded(body, (detect(sample).encoding or "windows-1252").lower())
 
 
@@ -88,7 +88,7 @@ def _decoded(body: bytes, charset: str) -> Decoded:
 
 
 def _unmarked_utf_16(start: bytes) -> str:
-    """Return the byte order of bytes of which every other one is zero; empty if they are not like that."""
+    """Return the UTF-16 charset of bytes of which every other one is zero; empty for other bytes."""
     if b"\0" not in start:
         return ""
     zeros = start[::2].count(0), start[1::2].count(0)

@@ -1,4 +1,4 @@
-"""Dates as sitemaps and feeds write them. Pure."""
+"""Parses the dates of sitemaps and feeds. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _W3C: Final = re.compile(
 _MAIL_DATE: Final = re.compile(r"(?:[A-Za-z]{3,9},)?\s*[0-9]{1,2}[ -][A-Za-z]{3,9}[ -][0-9]{2,4}\b")
 
 
-@lru_cache(maxsize=1_024)  # a site that is published as a whole says the same of every page
+@lru_cache(maxsize=1_024)  # many sites give all pages the same date
 def parse_time(text: str) -> float | None:
-    """Return the Unix seconds of a date as sitemaps (W3C) and feeds (RFC 822) write it; None if it is none."""
+    """Return a date of a sitemap (W3C) or a feed (RFC 822) in Unix seconds; None if it is no date."""
     if len(text) > MAX_CHARS:
         return None
     found = _W3C.match(text)

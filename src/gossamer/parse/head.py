@@ -1,4 +1,4 @@
-"""What the head of an answer says about its body."""
+"""Reads the headers of an answer that describe its body."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _LINE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _FOLD: Final = re.compile(rb"\r?\n[ \t]+")
-_TYPE_END: Final = re.compile(r"[;,\s]")  # a comma: two header lines that somebody joined
+_TYPE_END: Final = re.compile(r"[;,\s]")  # a comma: a proxy joined two header lines
 _CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?([^"';\s]+)""", re.IGNORECASE)
 
 
 class ResponseHead(NamedTuple):
-    """The header lines that matter for reading a body."""
+    """The headers that matter for reading a body."""
 
     media_type: str  # lower case, without parameters; empty if there is none
     charset: str  # the label as sent; empty if there is none
@@ -24,13 +24,13 @@ class ResponseHead(NamedTuple):
     language: str
     refresh: str
     robots: tuple[str, ...]  # the values of X-Robots-Tag
-    signals: tuple[tuple[str, str], ...]  # other lines that say what may be done with the page
+    signals: tuple[tuple[str, str], ...]  # other headers about how the page may be used
 
 
 def read_head(head: bytes) -> ResponseHead:
-    """Read a status line with headers, as it came."""
+    """Read a status line with headers, as sent."""
     if b"\n " in head or b"\n\t" in head:
-        head = _FOLD.sub(b" ", head)  # long out of use, but then a line belongs to the one before
+        head = _FOLD.sub(b" ", head)  # obsolete: such a line continues the previous one
     content_type = language = refresh = ""
     encodings, robots, signals = [], [], []
     for raw_name, raw_value in _LINE.findall(head):
@@ -60,6 +60,6 @@ def read_head(head: bytes) -> ResponseHead:
 
 
 def label_in(content_type: str) -> str:
-    """Return the charset that a content type names, as it is spelled there; empty if none."""
+    """Return the charset label of a content type, as spelled there; empty if there is none."""
     found = _CHARSET.search(content_type)
     return found[1] if found else ""

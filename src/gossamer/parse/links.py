@@ -1,4 +1,4 @@
-"""Where a document leads: its links, its canonical URL and its refresh. `docs/links.md` says what counts."""
+"""Finds the links, the canonical URL and the refresh of a document. `docs/links.md` says which elements count."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from gossamer.urls import Url
 
-MAX_LINKS: Final = 10_000  # distinct hrefs of a page that are looked at
-MAX_ANCHORS: Final = 10_000  # of a page that are kept
-MAX_ANCHOR_CHARS: Final = 200  # of a link's text that are kept
-MAX_REFRESH_S: Final = 10  # a page that stays longer is meant to be read, and only reloads itself
+MAX_LINKS: Final = 10_000  # distinct hrefs read of a page
+MAX_ANCHORS: Final = 10_000  # kept of a page
+MAX_ANCHOR_CHARS: Final = 200  # kept of a link's text
+MAX_REFRESH_S: Final = 10  # a page shown for longer is meant to be read
 
 _BLANKS: Final = " \t\n\r\f"
-# Most of what leads nowhere, told apart cheaply; any other spelling of it is refused by its scheme.
+# A cheap test for most hrefs that name no page; `normalise` refuses their other spellings by scheme.
 _NOWHERE: Final = ("javascript:", "mailto:", "tel:", "data:")
 _UTF: Final = frozenset({"utf-8", "utf-16le", "utf-16be"})
 _NOT_ASCII: Final = re.compile("[^\0-\x7f]+")
@@ -62,9 +62,9 @@ def find_hrefs(document: Document, *, has_base: bool) -> list[str]:
 
 
 def find_anchors(document: Document, base: str, charset: str, *, has_base: bool) -> list[Anchor]:
-    """Return the links of a document that lead to a page, also those not to follow: distinct, in order."""
+    """Return the links of a document to pages, including nofollow links: distinct, in order."""
     skipped = _skipped(has_base=has_base)
-    targets: dict[str, str] = {}  # by href: a page repeats them
+    targets: dict[str, str] = {}  # by href: pages repeat hrefs
     found: dict[Anchor, None] = {}
     for element in _link_elements(document):
         href = (element.attr("href") or "").strip(_BLANKS)
@@ -90,18 +90,18 @@ def _link_elements(document: Document) -> list[Element]:
 
 
 def _skipped(*, has_base: bool) -> tuple[str, ...]:
-    return _NOWHERE if has_base else ("#", *_NOWHERE)  # without a base a bare fragment is the page itself
+    return _NOWHERE if has_base else ("#", *_NOWHERE)  # without a base, a bare fragment names the page itself
 
 
 def resolve_links(hrefs: list[str], base: str, charset: str) -> list[Url]:
-    """Return the distinct pages to which the hrefs of a document in `charset` lead."""
+    """Return the distinct URLs of the hrefs of a document in `charset`."""
     if charset not in _UTF:
         hrefs = [_query_in_charset(href, charset) for href in hrefs]
     return normalise_links(hrefs, base)
 
 
 def canonical_of(document: Document, base: str) -> str:
-    """Return the URL under which the page wants to be known; empty if it names none that can be crawled."""
+    """Return the canonical URL that a page names; empty if it names none that can be crawled."""
     for link in document.select("link[rel~=canonical i][href]")[:1]:
         url = normalise((link.attr("href") or "").strip(_BLANKS), base)
         return url if isinstance(url, str) else ""
@@ -109,7 +109,7 @@ def canonical_of(document: Document, base: str) -> str:
 
 
 def refresh_of(metas: list[Element], header: str, base: str, url: str) -> str:
-    """Return where a refresh leads from `url` within a few seconds; empty if nowhere, or nowhere else."""
+    """Return the target of a refresh within a few seconds; empty if there is none, or if it is `url` itself."""
     content = header
     for meta in metas:
         if (meta.attr("http-equiv") or "").strip().lower() == "refresh" and meta.closest("noscript") is None:
@@ -125,7 +125,7 @@ def refresh_of(metas: list[Element], header: str, base: str, url: str) -> str:
 
 
 def _query_in_charset(href: str, charset: str) -> str:
-    """Escape a query as a browser does: in the charset of its page, where everything else is in UTF-8."""
+    """Escape a query as a browser does: in the charset of its page. All other parts are escaped as UTF-8."""
     if href.isascii():
         return href
     path, question, rest = href.partition("?")
@@ -137,7 +137,7 @@ def _query_in_charset(href: str, charset: str) -> str:
 def _escape(text: str, charset: str) -> str:
     try:
         encoded = text.encode(charset, _REFERENCES)
-    except (LookupError, UnicodeError):  # a charset of the standard that Python cannot write
+    except (LookupError, UnicodeError):  # a charset that Python cannot encode
         return text
     return quote(encoded, safe="%!$&'()*+,-./:;=?@[\\]^_`{|}~")
 

@@ -1,4 +1,4 @@
-"""Reads a fetched page: from the bytes as they came to links, title and text."""
+"""Reads a fetched page: links, title and text, from the bytes as sent."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _TEXT: Final = frozenset({"application/json", "application/javascript", "applica
 def read_page(
     fetched: Fetched, *, agent: str, max_bytes: int, find_text: FindText = fast_text, anchors: bool = False
 ) -> ParsedPage | ParseFailed:
-    """Read a page for the crawler named `agent`; of an inflated body the first `max_bytes` count.
+    """Read a page for the crawler named `agent`; only the first `max_bytes` of an inflated body are read.
 
-    Its anchors, links with what is written on them, are looked for only if asked for.
+    With `anchors`, it also returns all links with their texts.
     """
     head = read_head(fetched.head)
     inflated = inflate(fetched.body, head.encodings, max_bytes=max_bytes)
@@ -48,7 +48,7 @@ def read_page(
 
 
 def _is_markup(media_type: str) -> bool:
-    """Tell whether to look for elements; a server that does not say what it sent, or says nonsense, sent HTML."""
+    """Return whether to parse a document; a missing or malformed type counts as HTML."""
     return media_type in _MARKUP or media_type.endswith("+xml") or "/" not in media_type
 
 
@@ -56,7 +56,7 @@ def _read_document(
     inflated: Inflated, head: ResponseHead, url: str, agent: str, find_text: FindText, *, anchors: bool
 ) -> ParsedPage:
     source, charset = decode(inflated.body, head.charset)
-    # Declarative shadow roots stay templates, so that links in them are found; other templates are not shown.
+    # Declarative shadow roots stay templates, so that their links are found; browsers do not show other templates.
     document = parse(source, positions=False, allow_declarative_shadow_roots=False)
     if document.select("template"):
         document.remove("template:not([shadowrootmode])")
@@ -92,7 +92,7 @@ def _read_document(
 
 
 def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> ParsedPage:
-    """Read what is no document: text as it is, and of anything else only the bytes."""
+    """Read a body that is no document: text is kept as it is, other types are only measured and hashed."""
     charset = text = ""
     if head.media_type.startswith("text/") or head.media_type in _TEXT:
         text, charset = decode(inflated.body, head.charset)
@@ -126,7 +126,7 @@ def without_content(page: ParsedPage) -> ParsedPage:
 
 def _title_of(document: Document) -> str:
     for element in document.select("title"):
-        if element.namespace is Namespace.HTML:  # pictures in a page have titles too
+        if element.namespace is Namespace.HTML:  # SVG pictures have titles too
             return " ".join(element.text.split())[:MAX_TITLE_CHARS]
     return ""
 
@@ -142,6 +142,6 @@ def _language_of(document: Document, metas: list[Element], head: ResponseHead) -
 
 
 def _primary(tag: str) -> str:
-    """Return the language of a tag: `de-AT` gives `de`. What names several, or none, gives nothing."""
+    """Return the language of a tag: `de` for `de-AT`; empty for several languages or none."""
     found = _LANGUAGE.fullmatch(tag)
     return found[1].lower() if found else ""

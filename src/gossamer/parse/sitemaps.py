@@ -1,7 +1,7 @@
-"""Reads a sitemap: XML, a feed or plain text, from the bytes as they came to what it lists. `docs/sitemaps.md`.
+"""Reads a sitemap: XML, a feed or plain text, from the bytes as sent. See `docs/sitemaps.md`.
 
-Read as a stream, without a tree; no entity is ever declared or looked up. What cannot be read to its end yields what
-could be read, as with pages.
+XML is read as a stream, without a tree; entities are never declared or looked up. A file that cannot be read to its end
+yields what was read before, as with pages.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gossamer.urls import normalise
 if TYPE_CHECKING:
     from gossamer.records import Fetched
 
-# What the protocol allows a file to hold (sitemaps.org); no more of it is read.
+# The limits of the protocol (sitemaps.org); no more is read.
 MAX_ENTRIES: Final = 50_000
 MAX_SITEMAP_BYTES: Final = 50 << 20  # inflated
 
-USUAL_PRIORITY: Final = 0.5  # of an entry that names none, as the protocol has it
+USUAL_PRIORITY: Final = 0.5  # the protocol's default
 OLD_S: Final = 365 * 86_400.0  # since it was changed
 
-_MAX_WRAPS: Final = 2  # a file that ends in .gz, sent with a content encoding on top
+_MAX_WRAPS: Final = 2  # a .gz file sent with a content encoding is compressed twice
 _MAX_DEPTH: Final = 100
 _MAX_FIELD_CHARS: Final = 10_000
 _MAX_SHOWN_CHARS: Final = 200
@@ -40,7 +40,7 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 
 
 class Format(StrEnum):
-    """In what form a sitemap is written."""
+    """The format of a sitemap."""
 
     URLSET = "urlset"
     INDEX = "index"
@@ -53,7 +53,7 @@ class Entry(NamedTuple):
     """A page that a sitemap lists."""
 
     url: str  # normalised
-    rank: int  # smaller is fetched earlier; 0 as of any link
+    rank: int  # smaller is fetched earlier; other links have 0
     priority: float | None  # 0 to 1
     changed_at: float | None  # Unix seconds
 
@@ -63,19 +63,19 @@ class SitemapContent(NamedTuple):
 
     format: Format
     entries: list[Entry]  # distinct, in the order in which to fetch them
-    sitemaps: list[str]  # that an index names: normalised, distinct, in order
-    refused: list[tuple[str, str]]  # what is no URL to crawl, shortened, and why
+    sitemaps: list[str]  # listed in an index: normalised, distinct, in order
+    refused: list[tuple[str, str]]  # entries that are no URL to crawl, shortened, and why
     cut: str  # why not all of it was read; empty if it was
-    noindex: bool = False  # its server does not want it kept, as many say of sitemaps: what it lists is another matter
+    noindex: bool = False  # of the sitemap itself, as many servers say; its entries are used
 
 
 def read_sitemap(fetched: Fetched, *, agent: str) -> SitemapContent | ParseFailed:
-    """Read a sitemap for the crawler named `agent`; one that is none is a ParseFailed with the reason BAD_SITEMAP."""
+    """Read a sitemap for the crawler named `agent`; return ParseFailed (BAD_SITEMAP) for anything else."""
     head = read_head(fetched.head)
     wishes = find_wishes(head, (), agent.lower())
     inflated = inflate(fetched.body, head.encodings, max_bytes=MAX_SITEMAP_BYTES)
     if isinstance(inflated, NotInflated):
-        if not fetched.body.startswith((_GZIP_MAGIC, b"<")):  # a server may say so of a file that it sends as it is
+        if not fetched.body.startswith((_GZIP_MAGIC, b"<")):  # some servers name an encoding that they did not apply
             return _failed(inflated.detail)
         body, truncated = fetched.body, False
     else:
@@ -94,7 +94,7 @@ def read_sitemap(fetched: Fetched, *, agent: str) -> SitemapContent | ParseFaile
     if failure:
         return _failed(failure)
     if is_cut and not found.cut.startswith("more than"):
-        found.cut = "it is longer than what may be read of a sitemap, or came incomplete"
+        found.cut = "it is too long for a sitemap, or arrived incomplete"
     sitemap = found.sitemap(fetched.started_at)
     if wishes.nofollow:
         sitemap = sitemap._replace(entries=[], sitemaps=[], cut="its server says nofollow")
@@ -102,7 +102,7 @@ def read_sitemap(fetched: Fetched, *, agent: str) -> SitemapContent | ParseFaile
 
 
 def rank_of(priority: float | None, changed_at: float | None, now_at: float) -> int:
-    """Return the rank of an entry: 0, as of any link, but more for what its site calls unimportant, or is old."""
+    """Return the rank of an entry: 0 as for other links, higher if its site gives it a low priority or it is old."""
     below = USUAL_PRIORITY - (USUAL_PRIORITY if priority is None else priority)
     is_old = changed_at is not None and now_at - changed_at > OLD_S
     return 2 * max(0, math.ceil(10 * below - 1e-9)) + is_old
@@ -119,11 +119,11 @@ def _failed(detail: str) -> ParseFailed:
 
 
 class _EnoughError(Exception):
-    """No more of a file is read."""
+    """Reading ends here: the file has too many entries."""
 
 
 class _Listing:
-    """What was found so far."""
+    """The entries found so far."""
 
     def __init__(self, base: str) -> None:
         self._base = base
@@ -135,7 +135,7 @@ class _Listing:
         self.cut = ""
 
     def take(self, loc: str, changed: str = "", priority: str = "", *, is_sitemap: bool = False) -> None:
-        """Take in an entry; raises _EnoughError if it is one too many."""
+        """Add an entry; raise _EnoughError if there are too many."""
         self._count()
         loc = loc.strip()
         url = normalise(loc, self._base)
@@ -149,7 +149,7 @@ class _Listing:
             self._pages[url] = (_parse_priority(priority.strip()), parse_time(changed.strip()) if changed else None)
 
     def refuse(self, text: str, why: str) -> None:
-        """Note what is no entry; raises _EnoughError like `take`."""
+        """Record a line that is no entry; raise _EnoughError like `take`."""
         self._count()
         self._refused.append((text[:_MAX_SHOWN_CHARS], why))
 
@@ -160,7 +160,7 @@ class _Listing:
         self._seen += 1
 
     def sitemap(self, now_at: float) -> SitemapContent:
-        """Return all of it: by rank, and within one rank the most important and the newest first."""
+        """Return the result: ordered by rank, then by priority, newest first."""
         entries = [
             Entry(url, rank_of(priority, changed_at, now_at), priority, changed_at)
             for url, (priority, changed_at) in self._pages.items()
@@ -181,7 +181,7 @@ def _order(entry: Entry) -> tuple[int, float, float]:
 
 
 def _read_text(text: str, found: _Listing) -> str:
-    """Read a URL per line; return why it is no sitemap, if so."""
+    """Read one URL per line; return why the text is no sitemap, or an empty string."""
     if not _URL_LINE.match(text):
         return "empty" if not text else "neither XML nor a list of URLs"
     try:
@@ -200,7 +200,7 @@ def _read_text(text: str, found: _Listing) -> str:
 
 
 def _read_xml(text: str, found: _Listing) -> str:
-    """Read XML as a stream; return why it is no sitemap, if so."""
+    """Read XML as a stream; return why it is no sitemap, or an empty string."""
     reader = _XmlReader(found)
     parser = _parser_for(reader)
     try:
@@ -218,14 +218,14 @@ def _read_xml(text: str, found: _Listing) -> str:
 
 
 class _NoSitemapError(Exception):
-    """It is something else, or hostile."""
+    """The file is no sitemap, or hostile."""
 
 
 def _parser_for(reader: _XmlReader) -> expat.XMLParserType:
-    """Return a parser that tells a reader what it meets.
+    """Return a parser that calls a reader.
 
-    The reader does not know it: the two would hold on to each other, and to all that was found, until garbage is
-    collected, which the page process seldom does.
+    The reader has no reference to the parser: a cycle would keep all results in memory until the next garbage
+    collection, which is rare in the page process.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -237,15 +237,15 @@ def _parser_for(reader: _XmlReader) -> expat.XMLParserType:
 
 
 class _XmlReader:
-    """Follows the elements of a file, and passes on what each entry says."""
+    """Follows the elements of a file, and adds each entry to the listing."""
 
     def __init__(self, found: _Listing) -> None:
         self._found = found
         self._depth = 0
         self._items: frozenset[str] = frozenset()  # names of the elements that are entries
-        self._fields: dict[str, int] = {}  # of their children that matter: name and slot
-        self._item_depth = 0  # of the entry that is open; 0: none is
-        self._slot = -1  # of the child that is open; -1: none that matters
+        self._fields: dict[str, int] = {}  # slot of each child element that matters, by name
+        self._item_depth = 0  # of the open entry; 0: no entry is open
+        self._slot = -1  # of the open child; -1: none that matters
         self._values = ["", "", ""]
         self.has_begun = False
 
@@ -267,11 +267,11 @@ class _XmlReader:
         if slot == _LOC and (href := attributes.get("href")) is not None:  # Atom
             if attributes.get("rel", "alternate") == "alternate" and not self._values[_LOC]:
                 self._values[_LOC] = href
-        elif not self._values[slot]:  # the first of its kind counts
+        elif not self._values[slot]:  # the first element of a name counts
             self._slot = slot
 
     def end(self, name: str) -> None:
-        """Close an element; pass on an entry that ends with it."""
+        """Close an element; add the entry that ends with it."""
         if self._depth == self._item_depth:
             self._item_depth = 0
             self._found.take(*self._values, is_sitemap=name.endswith("sitemap"))
@@ -285,20 +285,20 @@ class _XmlReader:
             self._values[self._slot] += text
 
     def _begin(self, root: str) -> None:
-        """Learn from the root element what is in the file. Names are told apart by prefix: an image has a loc too."""
+        """Choose the format by the root element. Prefixes distinguish names: an image has a loc too."""
         prefix, colon, local = root.rpartition(":")
         form = _ROOTS.get(local.lower())
         if form is None:
             raise _NoSitemapError("an HTML page" if local.lower() == "html" else f"its root element is <{root[:40]}>")
         self.has_begun = True
         self._found.format, items, fields = form
-        if local == "RDF":  # the one whose entries are in another namespace than its root
+        if local == "RDF":  # its entries are in another namespace than its root
             prefix = colon = ""
         self._items = frozenset(prefix + colon + item for item in items)
         self._fields = {name if ":" in name else prefix + colon + name: slot for name, slot in fields.items()}
 
     def refuse_entities(self, *_: object) -> None:
-        """Refuse a file that declares any: nobody needs them, and they can grow without end."""
+        """Refuse a file that declares entities: sitemaps need none, and they can expand without bound."""
         raise _NoSitemapError("it declares entities")
 
 

@@ -1,4 +1,4 @@
-"""What a page and its server want of crawlers: `noindex`, `nofollow`, and what may be done with what they say."""
+"""What a page and its server want of crawlers: `noindex`, `nofollow`, and limits on the use of the content."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 MAX_SIGNALS: Final = 50
 MAX_SIGNAL_CHARS: Final = 500
 
-_SIGNAL_NAMES: Final = frozenset({"tdm-reservation", "tdm-policy"})  # of `<meta name>`, beside robots
-# In X-Robots-Tag `name:` is a crawler, but for these, which are directives with a value.
+_SIGNAL_NAMES: Final = frozenset({"tdm-reservation", "tdm-policy"})  # of `<meta name>`, besides robots
+# In X-Robots-Tag, `name:` is a crawler, except for these directives with a value.
 _WITH_VALUE: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 # As Content-Signal and the drafts of Content-Usage name them.
 _AI_USES: Final = frozenset({"ai", "ai-train", "ai-input", "ai-output", "ai-use", "train-ai", "train-genai", "genai"})
@@ -27,18 +27,18 @@ _BETWEEN: Final = re.compile(r"[,;\s]+")
 
 
 class Wishes(NamedTuple):
-    """What is wanted of us."""
+    """The directives for this crawler."""
 
     noindex: bool
     nofollow: bool
-    noai: bool  # not to be used for artificial intelligence
+    noai: bool  # the content is not to be used for artificial intelligence
     signals: str  # everything as it was found, `name=value` joined by newlines
 
 
 def find_wishes(head: ResponseHead, metas: Iterable[Element], agent: str) -> Wishes:
-    """Collect what concerns everybody or `agent` (in lower case); of wishes that differ the strictest holds."""
+    """Return the directives for all crawlers and for `agent` (in lower case); the strictest one applies."""
     words: set[str] = set()
-    signals: list[tuple[str, str]] = [*head.signals]  # those of robots are judged by their words alone
+    signals: list[tuple[str, str]] = [*head.signals]  # robots directives are added below
     noai = any(reserves_ai(name, value) for name, value in head.signals)
     for tag in head.robots:
         words |= _words_for(tag, agent)
@@ -62,7 +62,7 @@ def find_wishes(head: ResponseHead, metas: Iterable[Element], agent: str) -> Wis
 
 
 def reserves_ai(name: str, value: str) -> bool:
-    """Tell whether a line of this name keeps content from being used for artificial intelligence, in part or at all."""
+    """Return whether a header or meta element forbids some use of the content for artificial intelligence."""
     value = value.strip().lower()
     if name == "tdm-reservation":
         return value == "1"
@@ -72,12 +72,12 @@ def reserves_ai(name: str, value: str) -> bool:
 
 
 def _words(content: str) -> set[str]:
-    """Return the directives in a list; one with a value stays in one piece."""
+    """Return the directives of a list; a directive with a value stays in one piece."""
     return set(_BETWEEN.split(_COLON.sub(":", content.lower())))
 
 
 def _words_for(tag: str, agent: str) -> set[str]:
-    """Return the directives of an X-Robots-Tag for us; a crawler's name holds up to the next name."""
+    """Return the directives of an X-Robots-Tag for `agent`; a crawler's name applies up to the next name."""
     words: set[str] = set()
     ours = True
     for part in tag.lower().split(","):
