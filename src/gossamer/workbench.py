@@ -1,7 +1,7 @@
-"""The workbench: a worker's memory of the sites it has in hand, ordered by when each may be asked next. Pure.
+"""The workbench: the sites that a worker has in hand, ordered by when each may be visited next. Pure.
 
-Times are seconds of any monotonic clock, passed in. What belongs here is order and bounds; why a site is due when it
-is due, and what happens in a turn, is not known here.
+Times are seconds of any monotonic clock, passed in. This module knows order and bounds. It does not know why a site is
+due at a time, nor what happens in a turn.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from gossamer.records import Claim, HostState, QueuedUrl
 
-RATE_WINDOW_S: Final = 5.0  # the turn rate is that of about the last so many seconds
-STOCK_S: Final = 1.0  # ask for more when less than so many seconds' worth of turns is due
-LEAST_STOCK_SITES: Final = 100  # also when there was nothing to do yet
-RECENT_CLAIMS: Final = 50  # what the next claim will bring is guessed from about the last so many
-MAX_STALE: Final = 1_000  # dead entries in the heaps, unless they are outnumbered
+RATE_WINDOW_S: Final = 5.0  # the turn rate is measured over about this time
+STOCK_S: Final = 1.0  # claim more when the due sites last for less than this
+LEAST_STOCK_SITES: Final = 100  # even before there were any turns
+RECENT_CLAIMS: Final = 50  # the size of the next claim is estimated from about this many
+MAX_STALE: Final = 1_000  # stale entries in the heaps, unless valid ones outnumber them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class WorkbenchSettings:
 
 
 class SiteInHand:
-    """A site that this worker owns. Whoever has the turn may change what is above the line."""
+    """A site that this worker owns. The code of its turn may change the attributes above the line."""
 
     __slots__ = (
         "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls", "own_delay_s",
@@ -62,21 +62,21 @@ class SiteInHand:
         self.site = claim.site
         self.epoch = claim.epoch
         self.delay_s = claim.delay_s  # between two turns
-        self.own_delay_s = claim.own_delay_s  # what its robots.txt asks for, as far as heard
+        self.own_delay_s = claim.own_delay_s  # what its robots.txt asks for, as far as known
         self.urls: deque[QueuedUrl] = deque(claim.urls)  # in the order in which to fetch them
         self.hosts: dict[str, HostState] = dict(claim.hosts)
         self.failures = claim.failures  # in a row
-        self.pages = claim.pages  # kept of it so far
-        # -- the workbench's own notes
+        self.pages = claim.pages  # stored so far
+        # -- for the workbench only
         self.due_s = 0.0  # when its next turn may begin
         self.is_busy = False  # a turn is under way
         self.is_due = False
-        self.ticket = 0  # names its one valid entry in the heaps; 0: it has none
-        self.kept_urls = 0  # as counted before the turn
+        self.ticket = 0  # of its only valid entry in the heaps; 0: it has none
+        self.kept_urls = 0  # counted before the turn
         self.kept_bytes = 0
 
     def take_urls_of(self, host: str) -> list[QueuedUrl]:
-        """Take all URLs of a host out of hand: what is decided about the host is decided about them."""
+        """Remove and return all URLs of a host: a decision about the host applies to them."""
         taken = [url for url in self.urls if url.host == host]
         if taken:
             self.urls = deque(url for url in self.urls if url.host != host)
@@ -89,17 +89,16 @@ class SiteInHand:
 class Workbench:
     """The sites in hand.
 
-    Invariant: of a site at most one turn is under way, and its next turn begins no earlier than the due time that the
-    last one was finished with. That holds across losing a site and claiming it anew: while the old turn has not ended,
-    the new claim waits for it.
+    Invariant: a site has at most one turn under way, and its next turn begins no earlier than the due time given to
+    `finish`. This also holds if a site is lost and claimed again: the new claim waits until the old turn has ended.
 
-    Waiting sites are in one heap by due time, due ones in another; both are cleaned lazily. A turn costs O(log n).
+    Waiting sites are in one heap by due time, due sites in another; both are cleaned lazily. A turn costs O(log n).
     """
 
     def __init__(self, settings: WorkbenchSettings) -> None:
         self._settings = settings
         self._sites: dict[str, SiteInHand] = {}
-        self._dropped: dict[str, SiteInHand] = {}  # no longer in hand, but their turn is still under way
+        self._dropped: dict[str, SiteInHand] = {}  # no longer in hand, but their turn is under way
         self._waiting: list[tuple[float, int, SiteInHand]] = []
         self._due: list[tuple[float, int, SiteInHand]] = []
         self._tickets = 0
@@ -107,9 +106,9 @@ class Workbench:
         self._bytes = 0
         self._busy = 0
         self._due_sites = 0
-        self._urls_per_claim = 1.0  # recent means
+        self._urls_per_claim = 1.0  # recent averages
         self._bytes_per_claim = 100.0
-        self._turns = 0.0  # recent ones: each counts less the longer it is ago
+        self._turns = 0.0  # recent turns, decayed: older ones count less
         self._turns_s = -math.inf  # when they were counted
 
     def __len__(self) -> int:
@@ -118,22 +117,22 @@ class Workbench:
 
     @property
     def urls(self) -> int:
-        """How many URLs are in hand; those of a busy site as they were before its turn."""
+        """How many URLs are in hand; a busy site counts as before its turn."""
         return self._urls
 
     @property
     def busy(self) -> int:
-        """How many turns are under way, of sites that are in hand."""
+        """How many sites in hand have a turn under way."""
         return self._busy
 
     @property
     def due(self) -> int:
-        """How many sites had become due, without a turn yet, when turns were last looked for."""
+        """How many sites were due and had no turn at the last call that takes a time."""
         return self._due_sites
 
     @property
     def next_due_s(self) -> float | None:
-        """When the first site that waits is due; None if none waits."""
+        """When the first waiting site is due; None if no site waits."""
         return self._waiting[0][0] if self._waiting else None
 
     def held(self) -> dict[str, int]:
@@ -141,11 +140,11 @@ class Workbench:
         return {name: site.epoch for name, site in self._sites.items()}
 
     def idle_sites(self) -> list[SiteInHand]:
-        """Return the sites in hand that have no turn under way, nor wait for that of a former claim to end."""
+        """Return the sites in hand without a turn under way, of this claim or a former one."""
         return [site for site in self._sites.values() if site.ticket]
 
     def take_in(self, claim: Claim, now_s: float) -> None:
-        """Take a claimed site in hand; it is due now. A former claim of the same site is void."""
+        """Take a claimed site in hand; it is due now. This replaces a former claim of the same site."""
         self.remove(claim.site)
         site = SiteInHand(claim)
         self._sites[site.site] = site
@@ -156,7 +155,7 @@ class Workbench:
             self._enqueue(site, now_s)
 
     def next_turn(self, now_s: float) -> SiteInHand | None:
-        """Begin the turn of the most overdue site; None if none is due. It is busy until its turn is finished."""
+        """Begin the turn of the most overdue site; None if none is due. The site is busy until `finish`."""
         self._move_due(now_s)
         while self._due:
             _, ticket, site = heappop(self._due)
@@ -174,8 +173,8 @@ class Workbench:
     def finish(self, site: SiteInHand, due_s: float) -> bool:
         """End a turn; the next one of this site may begin at `due_s`.
 
-        Returns whether the site is still in hand: it is not if it was removed meanwhile, or if it has no URLs left,
-        whereupon it has to be released.
+        Returns whether the site is still in hand. It is not if it was removed meanwhile, or if it has no URLs left;
+        in that case the caller has to release it.
         """
         if self._sites.get(site.site) is not site:
             self._end_dropped(site, due_s)
@@ -192,7 +191,7 @@ class Workbench:
         return True
 
     def remove(self, name: str) -> SiteInHand | None:
-        """Drop a site, lost or excluded; a turn that is under way must still be finished."""
+        """Drop a site that was lost or excluded; a turn under way must still be finished."""
         site = self._sites.pop(name, None)
         if site is None:
             return None
@@ -211,7 +210,7 @@ class Workbench:
             self.remove(name)
 
     def until_due(self, now_s: float) -> float | None:
-        """Return how long until a site is due: 0 if one is, None if none waits."""
+        """Return how long until a site is due: 0 if one is due, None if none waits."""
         self._move_due(now_s)
         if self._due_sites:
             return 0.0
@@ -220,8 +219,8 @@ class Workbench:
     def wants(self, now_s: float) -> int:
         """Return how many sites to claim: enough for the next seconds at the recent rate, within the bounds.
 
-        A claim once made is kept, so what a claim brings is guessed from former ones; the bounds on URLs and bytes can
-        be overshot by no more than that guess errs.
+        A claim cannot be undone, so its size is estimated from former ones. The bounds on URLs and bytes can be
+        exceeded by the error of that estimate.
         """
         self._move_due(now_s)
         stock = max(LEAST_STOCK_SITES, math.ceil(STOCK_S * self._recent_turns(now_s) / RATE_WINDOW_S))
@@ -242,7 +241,7 @@ class Workbench:
         heappush(self._waiting, (due_s, site.ticket, site))
 
     def _move_due(self, now_s: float) -> None:
-        """Move what has become due from one heap to the other, and leave no dead entry at the head of the rest."""
+        """Move sites that have become due from one heap to the other; drop stale entries at the head of the first."""
         waiting = self._waiting
         while waiting:
             due_s, ticket, site = waiting[0]
@@ -256,7 +255,7 @@ class Workbench:
                 self._due_sites += 1
 
     def _sweep(self) -> None:
-        """Clear dead entries out of the heaps when they outnumber the living."""
+        """Remove stale entries from the heaps when they outnumber the valid ones."""
         live = len(self._sites) - self._busy
         if len(self._waiting) + len(self._due) <= 2 * live + MAX_STALE:
             return
@@ -265,7 +264,7 @@ class Workbench:
             heapify(heap)
 
     def _end_dropped(self, site: SiteInHand, due_s: float) -> None:
-        """Let a newer claim of the same site begin, if it waits for this turn to end."""
+        """Start a newer claim of the same site that waits for the end of this turn."""
         if self._dropped.get(site.site) is not site:
             return
         del self._dropped[site.site]

@@ -1,7 +1,7 @@
-"""The process that reads pages: `python -m gossamer.page_process PARENT`, its socket as standard input.
+"""The process that reads pages: `python -m gossamer.page_process PARENT`, with its socket as standard input.
 
-Reads one page after the other until the socket ends, and dies with its worker. What a page may cost is enforced
-by the kernel: a timer of processor time that kills, and a limit on memory that makes allocation fail.
+It reads one page after the other until the socket ends, and dies with its worker. The kernel enforces the limits of a
+page: a timer of processor time that kills the process, and a memory limit that makes allocation fail.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _STATM: Final = Path("/proc/self/statm")
 
 
 class FrameReader:
-    """Turns frames that hold pages into frames that hold replies."""
+    """Reads the page in a frame, and returns the frame of its reply."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class FrameReader:
         self._anchors = anchors
         self._pages = 0
         self._baseline_bytes = _data_bytes()
-        self.retiring = False  # this process should be replaced by a fresh one
+        self.retiring = False  # this process should be replaced by a new one
         _, hard_bytes = resource.getrlimit(resource.RLIMIT_DATA)
         limit_bytes = self._baseline_bytes + memory_bytes
         if hard_bytes != resource.RLIM_INFINITY:
@@ -71,13 +71,13 @@ class FrameReader:
         resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, hard_bytes))
 
     def reply(self, payload: bytes) -> bytes:
-        """Read one page within its deadline; if that passes, the kernel ends this process by SIGPROF."""
+        """Read one page within its deadline; after that, the kernel ends this process by SIGPROF."""
         self._tidy()
         signal.setitimer(signal.ITIMER_PROF, self._deadline_s)
         try:
             return pack((self.retiring, *self._read(payload)))
         except MemoryError:
-            pass  # not in here: the exception still holds on to all that was read
+            pass  # reply below: here the exception still refers to everything that was read
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         self.retiring = True
@@ -103,7 +103,7 @@ class FrameReader:
             return page_reply(parsed, encode_exchange(fetched) if archive else None)
         except MemoryError:
             raise
-        except Exception:  # a bug of ours costs this page: the worker logs the whole of it, and reads on
+        except Exception:  # a bug of ours costs this page: the worker logs the traceback and goes on
             return (BUG, traceback.format_exc())
 
     def _read_sitemap(self, fetched: Fetched, *, archive: bool) -> Values:
@@ -114,7 +114,7 @@ class FrameReader:
         return sitemap_reply(sitemap, encode_exchange(fetched) if archive and not sitemap.noindex else None)
 
     def _tidy(self) -> None:
-        """Collect garbage now and then, in place of Python's own rhythm, and see whether memory has grown."""
+        """Collect garbage every few pages, instead of Python's own schedule, and check whether memory has grown."""
         self._pages += 1
         if self._pages % _PAGES_BETWEEN_CHECKS == 0:
             gc.collect()
@@ -122,13 +122,13 @@ class FrameReader:
 
 
 def main() -> None:
-    """Read pages until the socket ends, or it is time for a successor."""
+    """Read pages until the socket ends, or until this process should be replaced."""
     _obey_only_the_worker(int(sys.argv[1]))
     worker = socket.socket(fileno=sys.stdin.fileno())
     frames = open(worker.fileno(), "rb", buffering=_READ_AHEAD_BYTES, closefd=False)  # noqa: SIM115
     with suppress(BrokenPipeError, ConnectionResetError):  # the worker is gone
         deadline_s, memory_bytes, max_bytes, agent, text, markdown, anchors = unpack(_next_frame(frames))
-        find_text = text_finder(text, markdown=markdown)  # before memory is counted and time matters
+        find_text = text_finder(text, markdown=markdown)  # before the limits apply
         gc.collect()
         gc.freeze()
         gc.disable()
@@ -143,11 +143,11 @@ def main() -> None:
         worker.sendall(pack(()))
         while not reader.retiring:
             worker.sendall(reader.reply(_next_frame(frames)))
-    os._exit(0)  # nothing is left to tidy up, and a successor waits
+    os._exit(0)  # nothing is left to clean up, and the next process waits
 
 
 def _obey_only_the_worker(worker: int) -> None:
-    """Die with the worker, and not before: Ctrl-C goes to the whole group, but pages are still to be read."""
+    """Die with the worker, and not before: Ctrl-C goes to the entire group, but there are still pages to read."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -155,12 +155,12 @@ def _obey_only_the_worker(worker: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != worker:  # it died before the kernel was told
+    if os.getppid() != worker:  # the worker died before prctl was called
         sys.exit(0)
 
 
 def _next_frame(frames: BinaryIO) -> bytes:
-    """Return the next frame's payload; raises ConnectionResetError if there will be none."""
+    """Return the next frame's payload; raise ConnectionResetError at the end."""
     length = frames.read(LENGTH_BYTES)
     size = int.from_bytes(length, "little")
     payload = frames.read(size)
@@ -170,7 +170,7 @@ def _next_frame(frames: BinaryIO) -> bytes:
 
 
 def _data_bytes() -> int:
-    """Return what counts against the limit on memory; 0 where the kernel does not tell."""
+    """Return the memory that counts against the limit; 0 where the kernel does not tell."""
     try:
         pages = int(_STATM.read_bytes().split()[5])
     except OSError:

@@ -1,4 +1,4 @@
-"""One page process as its worker sees it: started, spoken to without ever waiting, and buried."""
+"""The worker's handle of one page process: start it, exchange frames without blocking, and reap it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _BUFFER_BYTES: Final = 1 << 18
-_KEPT_BYTES: Final = 1 << 22  # a buffer that one page made larger than this is let go after it
-_MAX_FRAME_BYTES: Final = 1 << 30  # nothing sound is so long
+_KEPT_BYTES: Final = 1 << 22  # a buffer that a page made larger than this is freed afterwards
+_MAX_FRAME_BYTES: Final = 1 << 30  # no valid frame is this long
 
-# Keep freed memory instead of giving it back and asking for it again with every page (5 % less time for large ones).
+# Keep freed memory instead of returning it to the system and requesting it for every page (5 % faster for large pages).
 _MALLOC: Final = {"MALLOC_MMAP_THRESHOLD_": str(8 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
 
 
 class PageChild:
-    """A process and the socket to it. Used once: its successor is a new object, so that no late event concerns it."""
+    """A process and its socket. Used once: the next process is a new object, so that no late event reaches it."""
 
     def __init__(
         self,
@@ -32,9 +32,9 @@ class PageChild:
         on_frame: Callable[[PageChild, Values], None],
         on_end: Callable[[PageChild, int], None],
     ) -> None:
-        """Start a process; raises OSError if that cannot be done. Its end is reported with its exit status."""
-        self.ready = False  # it has said hello
-        self.retiring = False  # it has said that it will go
+        """Start a process; raise OSError if that fails. `on_end` is called with its exit status."""
+        self.ready = False  # it can take pages
+        self.retiring = False  # it has announced that it will exit
         self._loop = loop
         self._on_frame = on_frame
         self._on_end = on_end
@@ -53,17 +53,17 @@ class PageChild:
         loop.add_reader(self._socket.fileno(), self._receive)
 
     def send(self, frame: bytes) -> None:
-        """Send a frame, now or as soon as there is room; to a dead process it is lost, which its end will tell."""
+        """Send a frame, now or when the socket has room. A frame to a dead process is lost."""
         self._unsent.append(memoryview(frame))
         if len(self._unsent) == 1 and not self._flush():
             self._loop.add_writer(self._socket.fileno(), self._flush_more)
 
     def kill(self) -> None:
-        """Kill the process; its end is reported as any other."""
+        """Kill the process; `on_end` is called as for any other end."""
         self._process.kill()
 
-    def bury(self) -> int:
-        """Kill the process if it lives, wait for it, and return its exit status. Nothing more is reported."""
+    def reap(self) -> int:
+        """Kill the process if it is alive, wait for it, and return its exit status. No callback is called any more."""
         self._loop.remove_reader(self._socket.fileno())
         self._loop.remove_writer(self._socket.fileno())
         self._socket.close()
@@ -75,13 +75,13 @@ class PageChild:
             self._loop.remove_writer(self._socket.fileno())
 
     def _flush(self) -> bool:
-        """Send what the socket takes; tell whether that was everything."""
+        """Send as much as the socket takes; return whether that was everything."""
         while self._unsent:
             try:
                 sent = self._socket.send(self._unsent[0])
             except BlockingIOError:
                 return False
-            except OSError:  # it is gone; what it still had to say can be read all the same
+            except OSError:  # the process is gone; its last frames can still be read
                 self._unsent.clear()
                 return True
             if sent == len(self._unsent[0]):
@@ -95,18 +95,18 @@ class PageChild:
             got = self._socket.recv_into(self._buffer[self._filled :])
         except BlockingIOError:
             return
-        except OSError:  # it died with something unread, which the kernel calls a reset
+        except OSError:  # it died before it read everything: the kernel reports a reset
             got = 0
         self._filled += got
         try:
-            sound = got > 0 and self._deliver()
-        except MemoryError:  # which frames were passed on is not known any more
-            sound = False
-        if not sound:
-            self._on_end(self, self.bury())
+            valid = got > 0 and self._deliver()
+        except MemoryError:  # it is unknown which frames were passed on
+            valid = False
+        if not valid:
+            self._on_end(self, self.reap())
 
     def _deliver(self) -> bool:
-        """Pass on the frames that are complete; tell whether they are sound."""
+        """Pass on the complete frames; return whether they are valid."""
         start = 0
         while self._filled - start >= LENGTH_BYTES:
             size = int.from_bytes(self._buffer[start : start + LENGTH_BYTES], "little")
@@ -126,7 +126,7 @@ class PageChild:
         return True
 
     def _make_room(self, start: int, needed_bytes: int) -> None:
-        """Move what is left from `start` to the front of a buffer that holds at least `needed_bytes`."""
+        """Move the bytes from `start` on to the front of a buffer of at least `needed_bytes`."""
         rest = self._buffer[start : self._filled]
         self._filled = len(rest)
         if needed_bytes > len(self._buffer) or len(self._buffer) > _KEPT_BYTES >= needed_bytes:
@@ -138,7 +138,7 @@ class PageChild:
 
 
 def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
-    """Start the process with this end of the socket as its only descriptor beside standard error."""
+    """Start the process with this end of the socket as its only descriptor besides standard error."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
     return subprocess.Popen(  # noqa: S603
         [sys.executable, "-P", "-m", "gossamer.page_process", str(os.getpid())],

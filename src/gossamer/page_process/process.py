@@ -1,4 +1,4 @@
-"""Reads pages in a process of their own, and replaces it when a page was too much for it."""
+"""Reads pages in a separate process, and replaces that process when a page kills it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from gossamer.page_process.settings import PageSettings
     from gossamer.records import Fetched
 
-PAGES_IN_PIPE: Final = 4  # enough that neither side waits for the other
-MAX_DEATHS: Final = 2  # a page in whose hands so many processes died of unknown causes is to blame
+PAGES_IN_PIPE: Final = 4  # enough that neither process waits for the other
+MAX_DEATHS: Final = 2  # a page is blamed if this many processes died on it for unknown reasons
 MAX_FAILED_STARTS: Final = 3
-# The deadline counts processor time. So much wall time without an answer means that the process does not run at all,
-# say because somebody stopped it; on a machine that is merely busy no page waits so long.
+# The deadline counts processor time. This much wall time without a reply means that the process does not run at all,
+# for example because it was stopped by a signal. On a busy machine no page waits this long.
 STUCK_S: Final = 60.0
 
 _CRASHES: Final = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE}
@@ -31,7 +31,7 @@ Result = ParsedPage | ParsedSitemap | ParseFailed
 
 
 class _Job:
-    """A page on its way."""
+    """A page that waits for its result."""
 
     __slots__ = ("archive", "deaths", "fetched", "future", "kind")
 
@@ -43,7 +43,7 @@ class _Job:
         self.deaths = 0
 
     def settle(self, result: Result) -> None:
-        if not self.future.done():  # whoever asked may have gone
+        if not self.future.done():  # the caller may have been cancelled
             self.future.set_result(result)
 
     def fail(self, error: Exception) -> None:
@@ -62,33 +62,33 @@ class PageReader(Protocol):
 
 
 class PageProcess(PageReader):
-    """A page process that is always there, whatever the pages do to it.
+    """Reads pages in a child process, and replaces the child when it dies.
 
-    Up to `PAGES_IN_PIPE` pages are with the process, which reads them in order; the others wait here. When it dies,
-    the first of those it had was in its hands: that page is blamed, the ones behind it go to its successor.
+    Up to `PAGES_IN_PIPE` pages are with the child, which reads them in order; the others wait here. A child that dies
+    was reading the first of them: that page is blamed, and the next child gets the others.
     """
 
     def __init__(self, settings: PageSettings, *, agent: str, stuck_s: float = STUCK_S) -> None:
         self._settings = settings
-        self._agent = agent  # the name by which pages may address us
+        self._agent = agent  # our name in robots directives of pages
         self._stuck_s = stuck_s
         self._waiting: deque[_Job] = deque()
         self._in_pipe: deque[_Job] = deque()
         self._child: PageChild | None = None
         self._failed_starts = 0
         self._closed = False
-        self._heard_s = 0.0  # loop time at which the process last gave a sign of life, or was first given a page
+        self._heard_s = 0.0  # loop time of the child's last frame, or of its first page
         self._watch: asyncio.TimerHandle | None = None
-        self.replaced = 0  # how often the process had to be replaced
+        self.replaced = 0  # how many times the child was replaced
 
     @property
     def pid(self) -> int | None:
-        """The process that reads pages now; None while there is none."""
+        """The child's process id; None while there is no child."""
         return None if self._child is None else self._child.pid
 
     @property
     def pending(self) -> int:
-        """How many pages are waiting or being read."""
+        """How many pages wait or are being read."""
         return len(self._waiting) + len(self._in_pipe)
 
     async def __aenter__(self) -> PageProcess:
@@ -99,12 +99,12 @@ class PageProcess(PageReader):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End the process. Whoever still waits for a page is cancelled: it was not read, and nobody is to blame."""
+        """End the child. Callers that still wait for a page are cancelled: it was not read, and no page is blamed."""
         self._closed = True
         if self._watch is not None:
             self._watch.cancel()
         if self._child is not None:
-            self._child.bury()
+            self._child.reap()
             self._child = None
         for job in (*self._in_pipe, *self._waiting):
             job.future.cancel()
@@ -112,17 +112,17 @@ class PageProcess(PageReader):
         self._waiting.clear()
 
     async def read(self, fetched: Fetched, *, archive: bool) -> ParsedPage | ParseFailed:
-        """Read a page, and make its archive record if asked to.
+        """Read a page; with `archive`, make its archive record too.
 
-        Nothing of the text of a `noindex` page comes back, and no record. Raises RuntimeError for a bug of ours,
-        or if the process cannot be started.
+        A `noindex` page comes back without text and without a record. Raises RuntimeError for a bug of ours,
+        or if the child cannot be started.
         """
         result = await self._read(fetched, RequestKind.PAGE, archive=archive)
         assert not isinstance(result, ParsedSitemap)
         return result
 
     async def read_sitemap(self, fetched: Fetched, *, archive: bool) -> ParsedSitemap | ParseFailed:
-        """Read a sitemap; otherwise as `read`."""
+        """Read a sitemap; otherwise like `read`."""
         result = await self._read(fetched, RequestKind.SITEMAP, archive=archive)
         assert not isinstance(result, ParsedPage)
         return result
@@ -147,7 +147,7 @@ class PageProcess(PageReader):
         limits = settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes
         try:
             terms = pack((*limits, self._agent, settings.text, settings.markdown, settings.links))
-            self._child = PageChild(self._loop, self._hear, self._mourn)
+            self._child = PageChild(self._loop, self._take_reply, self._replace)
         except (OSError, MemoryError) as error:
             self._give_up(f"the page process cannot be started: {str(error) or 'no memory'}")
             return
@@ -163,14 +163,14 @@ class PageProcess(PageReader):
                 continue
             try:
                 frame = pack_page(job.fetched, kind=job.kind, archive=job.archive)
-            except Exception as bug:  # no memory, say: whoever waits for this page hears of it, and nobody else
+            except Exception as bug:  # out of memory, for example: only the caller of this page gets it
                 job.fail(bug)
                 continue
-            # Not before it goes: answers belong to the pages in the pipe by nothing but their order.
+            # Just before it is sent: replies are matched to the pages in the pipe by order alone.
             self._in_pipe.append(job)
             child.send(frame)
 
-    def _hear(self, child: PageChild, values: Values) -> None:
+    def _take_reply(self, child: PageChild, values: Values) -> None:
         self._heard_s = self._loop.time()
         if not values:
             child.ready = True
@@ -180,12 +180,12 @@ class PageProcess(PageReader):
             job = self._in_pipe.popleft()
             try:
                 job.settle((sitemap_of if job.kind is RequestKind.SITEMAP else result_of)(values[1:]))
-            except Exception as bug:  # it belongs to whoever waits for the page
+            except Exception as bug:  # it goes to the caller that waits for the page
                 job.fail(bug)
         self._fill_pipe()
 
-    def _mourn(self, child: PageChild, status: int) -> None:
-        """Blame whom there is to blame, and start again."""
+    def _replace(self, child: PageChild, status: int) -> None:
+        """Blame the page that killed the child, if one did, and start another child."""
         self._child = None
         if not child.ready:
             self._failed_starts += 1
@@ -210,7 +210,7 @@ class PageProcess(PageReader):
             job.settle(ParseFailed(reason=Reason.PARSE_CRASHED, detail=detail))
 
     def _look(self) -> None:
-        """Kill a process that has been silent for too long; while there are pages, look again when it may have been."""
+        """Kill a child that has been silent for too long; while there are pages, check again later."""
         self._watch = None
         if not self.pending:
             return
@@ -220,7 +220,7 @@ class PageProcess(PageReader):
         self._watch = self._loop.call_later(left_s if left_s > 0 else self._stuck_s, self._look)
 
     def _give_up(self, why: str) -> None:
-        """Fail every page; the next one that comes starts a process again."""
+        """Fail every page; the next page starts another child."""
         self._failed_starts = 0
         for job in (*self._in_pipe, *self._waiting):
             job.fail(RuntimeError(why))
