@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-import pytest
-
-from gossamer.store.schemas import TABLES, Table
 from gossamer.store.store import StoreSettings
 
 DATA = (Path(__file__).resolve().parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
-def test_every_column_is_documented_as_it_is_declared(table: Table) -> None:
-    section = DATA.partition(f"## The table `{table.name}`")[2].partition("\n## ")[0]
-    documented = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+) \|$", section, re.MULTILINE)
-    assert documented == [(column.name, str(column.type), column.meaning) for column in table.columns]
 
 
 def test_the_sizes_that_are_named_are_the_defaults() -> None:
