@@ -239,7 +239,7 @@ class Database:
             tx.refuse_moved()
         if mended_ms is not None and may_write:
             log.warning("The clock of the PostgreSQL server jumped; the crawl goes on by the workers' own clocks.")
-            tx.run("mend_offset", offset_ms=mended_ms, believed_ms=row.offset_ms)
+            tx.run("correct_offset", offset_ms=mended_ms, believed_ms=row.offset_ms)
         return tx
 
     # ------------------------------------------------------------------ statements
