@@ -1,5 +1,5 @@
--- Every statement that the PostgreSQL engine runs on a crawl, all at READ COMMITTED unless a comment says otherwise. Times
--- are parameters of the crawl clock; the server's clock is read only to compare it (`crawl`) and for display.
+-- Every statement that the PostgreSQL engine runs on a crawl, all at READ COMMITTED unless a comment says otherwise.
+-- Times are parameters of the crawl clock; the server's clock is read only to compare it (`crawl`) and for display.
 --
 -- Frequent statements name one shard, `shard = %(shard)s`, for every table that they touch. Those that add a batch of
 -- links, and those that read a whole crawl, join on `shard` instead. Either way all tables can be partitioned by it.
@@ -28,7 +28,7 @@ SELECT 1 FROM crawl WHERE crawl = %(crawl)s FOR UPDATE
 UPDATE crawl SET offset_ms = %(offset_ms)s WHERE crawl = %(crawl)s AND offset_ms = %(believed_ms)s
 
 -- name: resume
--- Sets the terms of a start.
+-- Sets the terms of a start. One row, in one transaction, so that no worker sees half of them.
 UPDATE crawl SET state = 'running', delay_ms = %(delay_ms)s, page_limit = %(page_limit)s, site_limit = %(site_limit)s,
                  scope = %(scope)s
 WHERE crawl = %(crawl)s

@@ -1,5 +1,5 @@
--- Every statement that the SQLite engine runs on a crawl. Those that write run inside one BEGIN IMMEDIATE transaction, so
--- no other process writes between two of them: to read, decide and then write is correct here without row locks.
+-- Every statement that the SQLite engine runs on a crawl. Those that write run inside one BEGIN IMMEDIATE transaction,
+-- so no other process writes between two of them: to read, decide and then write is correct here without row locks.
 
 -- name: begin
 -- Starts every transaction that writes. IMMEDIATE takes the write lock first: a deferred transaction that reads and
