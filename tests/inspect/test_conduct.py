@@ -102,23 +102,23 @@ def test_a_polite_crawl_has_no_violations(tmp_path: Path) -> None:
     [
         (
             Asked(69, "https://a.test/early"),
-            "/early began a turn 8.500 s after the one before had ended, instead of 10 s",
+            "/early began a turn 8.500 s after the previous turn had ended, instead of 10 s",
         ),
         (
             Asked(60.2, "https://a.test/both"),
-            "/both began a turn -0.300 s after the one before had ended, instead of 10 s",
+            "/both began a turn -0.300 s after the previous turn had ended, instead of 10 s",
         ),
-        (Asked(12.7, "https://a.test/hop", 301), "/hop came 0.200 s after the request before it in the same turn"),
+        (Asked(12.7, "https://a.test/hop", 301), "/hop came 0.200 s after the previous request of the same turn"),
         (
             Asked(70.5, "https://c.test/"),
-            "c.test/ was asked for though the robots.txt of its host had not been asked for",
+            "c.test/ was requested although the robots.txt of its host had not been requested",
         ),
         (
             Asked(86_470, "https://a.test/old"),
-            "/old was asked for though the robots.txt of its host had not been asked",
+            "/old was requested although the robots.txt of its host had not been requested",
         ),
-        (Asked(80, "https://a.test/x", robots="unchecked"), "/x was asked for without leave of robots.txt"),
-        (GOOD[-1], "/slow stands in the log twice"),
+        (Asked(80, "https://a.test/x", robots="unchecked"), "/x was requested although robots.txt did not allow it"),
+        (GOOD[-1], "/slow is in the log twice"),
     ],
 )
 def test_a_forged_request_is_found(tmp_path: Path, forged: Asked, sentence: str) -> None:
@@ -137,9 +137,9 @@ def test_a_sitemap_is_a_turn_like_a_page(tmp_path: Path) -> None:
     (a,) = conduct_of_sites(tmp_path / "good", at_most=10)
     assert (a.turns, a.pages, a.failed) == (3, 4, 0)
     early = violations(log(tmp_path / "early", [*polite, Asked(14, "https://a.test/1")]))
-    assert early == ["https://a.test/1 began a turn 1.500 s after the one before had ended, instead of 10 s"]
+    assert early == ["https://a.test/1 began a turn 1.500 s after the previous turn had ended, instead of 10 s"]
     unasked = violations(log(tmp_path / "unasked", [Asked(0, "https://a.test/sitemap.xml", 404, "sitemap")]))
-    assert "robots.txt of its host had not been asked for" in unasked[0]
+    assert "robots.txt of its host had not been requested" in unasked[0]
 
 
 def elsewhere(at: float, path: str = "rules.txt", *, status: int = 200, wait_s: float = 0, worker: str = "w1") -> Asked:
@@ -164,7 +164,7 @@ def test_what_others_redirect_to_is_asked_for_outside_of_turns(tmp_path: Path) -
     [
         (
             [elsewhere(5, "1"), elsewhere(15, "2")],
-            "/2 was asked for, as another site's robots.txt redirects there, 9.500 s",
+            "/2 was requested because another site's robots.txt redirects there, 9.500 s",
         ),
         ([elsewhere(5, "1"), elsewhere(5.2, "2")], "-0.300 s after such a request to its site, instead of 10 s"),
         (
@@ -173,9 +173,9 @@ def test_what_others_redirect_to_is_asked_for_outside_of_turns(tmp_path: Path) -
         ),
         (
             [elsewhere(5, "1"), elsewhere(80_000, "1")],
-            "/1 was asked for twice within a day, as another site's robots.txt",
+            "/1 was requested twice within a day because another site's robots.txt",
         ),
-        ([elsewhere(5, "1"), elsewhere(5, "1")], "stands in the log twice"),
+        ([elsewhere(5, "1"), elsewhere(5, "1")], "is in the log twice"),
     ],
 )
 def test_there_a_worker_asks_a_site_once_per_delay_and_for_a_url_once_a_day(
@@ -211,7 +211,7 @@ def test_a_wait_that_the_site_asked_for_and_got_is_no_violation(tmp_path: Path) 
 @pytest.mark.parametrize("later", [50, 301.9])
 def test_a_wait_that_the_site_asked_for_and_did_not_get_is_one(tmp_path: Path, later: float) -> None:
     (found,) = violations(log(tmp_path, [*AWAY[:2], Asked(later, "https://a.test/then")]))
-    assert found.endswith(f"began a turn {later - 2:.3f} s after the one before had ended, instead of 300 s")
+    assert found.endswith(f"began a turn {later - 2:.3f} s after the previous turn had ended, instead of 300 s")
 
 
 def test_it_binds_another_worker_unless_the_one_that_heard_it_may_have_died_before_telling(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_gaps_are_judged_by_the_delay_of_their_time(tmp_path: Path) -> None:
     assert violations(log(tmp_path, asked, delays=raised)) == []
     asked.append(Asked(12, "https://a.test/4"))
     (early,) = violations(log(tmp_path / "later", asked, delays=raised))
-    assert "/4 began a turn 2.500 s after the one before had ended, instead of 4 s" in early
+    assert "/4 began a turn 2.500 s after the previous turn had ended, instead of 4 s" in early
 
 
 def test_a_crawl_that_asked_for_nothing_or_knows_no_delays_has_no_violations(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_crawl_delay_that_was_not_kept_is_a_violation(reported: Path, capsys: 
         release = Release(wait_s=0, own_delay_s=60.0)
         crawl.frontier.complete(Batch(visits=[Visit(site="a.test", epoch=claim.epoch, release=release)]))
     assert run(["verify", "--report", "--data-dir", str(reported)]) == 1
-    assert "a.test asks for 60 s between two pages and once got 10.000 s." in capsys.readouterr().out
+    assert "a.test asks for 60 s between two pages and once had 10.000 s." in capsys.readouterr().out
 
 
 def test_a_site_belongs_to_a_report(reported: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from tests.inspect.crawls import Crawl, html_answer, page_row
 if TYPE_CHECKING:
     from pathlib import Path
 
-NOT_JUDGED = "requests were not judged: this crawl did not write down its delays"
+NOT_JUDGED = "requests were not checked: this crawl did not record its delays"
 
 
 def problems(folder: Path) -> list[str]:

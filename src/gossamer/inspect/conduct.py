@@ -1,9 +1,9 @@
-"""How sites were treated, as the log of requests tells: how often asked, how long left alone, and every violation.
+"""Checks from the crawl log how sites were treated: number of requests, waits between them, and every violation.
 
-Times are those of the crawl's own wall clock, which is not what the gaps were kept by: a clock that was set back, or
-those of two machines that differ, may look like a violation. What a site or the operator asked for beyond the delay of
-all is in the log too (`wait_s`); it is judged where it cannot have been forgotten: of the worker that heard it, or if
-that lived on for long enough to tell.
+Times are those of the crawl's wall clock, but workers keep the waits by another clock: a wall clock that was set back,
+or differs between two machines, may look like a violation. Waits longer than the crawl's delay, which a site or the
+operator asked for, are in the log too (`wait_s`). They are checked only where a crash cannot have lost them: for the
+same worker, or if the worker that received them lived long enough to report them.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 SLACK_S: Final = 0.005  # between two clocks
 ROBOTS_SLACK_S: Final = 60.0
 NEVER_US: Final = 1 << 62
-SUPPOSED_ANSWER_BYTES: Final = 4_000  # that an answer takes beside its body, in the memory of a worker
+SUPPOSED_ANSWER_BYTES: Final = 4_000  # memory that an answer takes in a worker, besides its body
 COLUMNS: Final = (
     "site, url, kind, status, reason, began_us, over_before_us, last_robots_us, gap_s, needed_s, continues, what"
 )
-REPORTED_S: Final = 120.0  # by then a worker has reported what it heard, or begins nothing more
+REPORTED_S: Final = 120.0  # after this time a worker has reported a wait, or begins no more turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """A request that should not have been made, or not then."""
+    """A request that was not allowed, or came too early."""
 
     site: str
     url: str
@@ -59,30 +59,30 @@ class SiteConduct:
     site: str
     requests: int
     pages: int  # requests for pages, and for sitemaps
-    robots: int  # requests for robots.txt, also those to which other sites' redirect
+    robots: int  # requests for robots.txt, including those that another site's robots.txt redirects to
     turns: int
-    min_gap_s: float | None  # between two turns; None: it had one
-    settled_gap_s: float | None  # the same since its robots.txt was last asked for: a Crawl-delay was known by then
+    min_gap_s: float | None  # between two turns; None: there was only one
+    settled_gap_s: float | None  # the same after its last robots.txt, when a Crawl-delay was known
     first_at: float
     last_at: float
-    failed: int  # no answer, or a status of 400 and above; that there is no robots.txt, or no sitemap, is no failure
+    failed: int  # no answer, or a status of 400 and above; a missing robots.txt or sitemap is no failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConductSummary:
     """How all sites were treated."""
 
-    delay_s: float  # of late
+    delay_s: float  # the current one
     sites: int
     requests: int
     turns: int
     min_gap_s: float | None
     violations: int
-    named: tuple[Violation, ...]  # the first of them
+    named: tuple[Violation, ...]  # the first ones
 
 
 def judge_conduct(folders: Folders, *, at_most: int, site: str | None = None) -> ConductSummary | None:
-    """Return how sites, or one, were treated; None if the crawl did not write down its delays."""
+    """Return how all sites, or one, were treated; None if the crawl did not record its delays."""
     delays = read_all_delays(listed(folders))
     if not delays:
         return None
@@ -109,7 +109,7 @@ def judge_conduct(folders: Folders, *, at_most: int, site: str | None = None) ->
 
 
 def conduct_of_sites(folders: Folders, *, at_most: int, site: str | None = None) -> list[SiteConduct]:
-    """Return how each site was treated, those with the most requests first."""
+    """Return how each site was treated; sites with the most requests come first."""
     if not row_files(folders, REQUESTS):
         return []
     with _judged(folders, read_all_delays(listed(folders)) or [(0.0, 0.0)]) as ask:
@@ -117,8 +117,8 @@ def conduct_of_sites(folders: Folders, *, at_most: int, site: str | None = None)
     return [SiteConduct(**row) for row in rows]
 
 
-class _Asker:
-    """Asks about requests, each with what is wrong with it (`what`) and whether it begins a turn."""
+class _JudgedRequests:
+    """Queries over all requests, each with its violation (`what`) and whether it continues a turn (`continues`)."""
 
     def __init__(self, tables: QueryDatabase, judged: str) -> None:
         self._tables = tables
@@ -131,7 +131,7 @@ class _Asker:
 
 
 @contextmanager
-def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_Asker]:
+def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_JudgedRequests]:
     settings = _settings(listed(folders)[0])
     is_shared = bool(settings.get("frontier"))
     judged = _JUDGED.format(
@@ -146,13 +146,13 @@ def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_As
         max_bytes=MAX_ANSWER_BYTES,
         columns=COLUMNS,
         reported_us=int(REPORTED_S * 1e6),
-        # With a database that others share, another machine may have asked for it, or have taken the site over.
+        # In a shared database, another machine may have requested robots.txt, or have taken over the site.
         alone="false" if is_shared else "true",
         nothing_under_https=", ".join(sorted(map(quoted, NOTHING_UNDER_HTTPS))),
         asleep_us=int(settings.get("lease", FrontierSettings().lease_s) / 2 * 1e6) if is_shared else NEVER_US,
     )
     with open_tables(listed(folders), "requests pages") as tables:
-        yield _Asker(tables, judged)
+        yield _JudgedRequests(tables, judged)
 
 
 def _where(site: str | None) -> str:
@@ -160,7 +160,7 @@ def _where(site: str | None) -> str:
 
 
 def _delay_at(column: str, delays: list[tuple[float, float]]) -> str:
-    """Return SQL for the delay that held at a time; before the first one was written down, that one."""
+    """Return SQL for the delay at a time; before the first recorded delay, that one."""
     cases = " ".join(
         f"when {column} < {round(until_at * 1e6)} then {delay_s!r}" for (_, delay_s), (until_at, _) in pairwise(delays)
     )
@@ -194,22 +194,23 @@ select site, count(*) as requests, count(*) filter (kind not in ('robots', 'robo
 from judged where {where} group by site order by requests desc, site limit {at_most}
 """
 _SENTENCES: Final = {
-    "repeated": "stands in the log twice",
-    "disallowed": "was asked for without leave of robots.txt",
-    "unasked": "was asked for though the robots.txt of its host had not been asked for within a day",
-    "early": "began a turn {gap_s:.3f} s after the one before had ended, instead of {needed_s:g} s",
-    "step": "came {gap_s:.3f} s after the request before it in the same turn",
-    "elsewhere": "was asked for, as another site's robots.txt redirects there, {gap_s:.3f} s after such a request to "
-    "its site, instead of {needed_s:g} s",
-    "elsewhere_again": "was asked for twice within a day, as another site's robots.txt redirects there",
+    "repeated": "is in the log twice",
+    "disallowed": "was requested although robots.txt did not allow it",
+    "unasked": "was requested although the robots.txt of its host had not been requested within a day",
+    "early": "began a turn {gap_s:.3f} s after the previous turn had ended, instead of {needed_s:g} s",
+    "step": "came {gap_s:.3f} s after the previous request of the same turn",
+    "elsewhere": "was requested because another site's robots.txt redirects there, {gap_s:.3f} s after such a request "
+    "to its site, instead of {needed_s:g} s",
+    "elsewhere_again": "was requested twice within a day because another site's robots.txt redirects there",
 }
 
-# A turn begins after a page that led nowhere else: robots.txt that could be had and redirects come before the page that
-# they are for. So does a failure under https before http is tried, for a seed whose scheme was a guess. A page that was
-# answered well and is not stored may have been a redirect in disguise. A worker that was stopped for longer than its
-# lease notices an answer when it goes on: all that is known is when it had asked.
-# What robots.txt files of other sites redirect to is asked for outside of turns: by each worker once per delay of a
-# site, and once a day for each URL, unless that failed or the worker has had so many answers since that it forgot it.
+# A turn ends with a page: a robots.txt that was answered, and redirects, come before the page in the same turn. So
+# does a failure under https before http is tried, for a seed whose scheme was a guess. A page with a status of 2xx
+# that is not stored may have been a redirect inside the page. A worker that was stopped for longer than its lease
+# receives an answer only when it continues: then only the time of its request is known.
+# The targets of other sites' robots.txt redirects are requested outside of turns: by each worker once per delay of a
+# site, and once a day for each URL, unless that failed, or the worker had so many answers since that it forgot this
+# one.
 _JUDGED: Final = """
 with named as (
     select *, regexp_extract(url, '^[a-z]+://[^/]+') as host, epoch_us(started_at) as began_us,

@@ -46,7 +46,7 @@ def write_conduct_report(
     )
     lines += [f"- {sentence}" for sentence in late]
     if not violations:
-        lines.append("None." if conduct else "Not judged: this crawl did not write down its delays.")
+        lines.append("None." if conduct else "Not checked: this crawl did not record its delays.")
     lines += ["", _NOTE]
     return "\n".join(lines) + "\n", violations
 
@@ -85,7 +85,7 @@ def _one_site(frontier: FrontierReader, site: str, sites: list[SiteConduct], ref
         yield f"- from {moment(one.first_at)} to {moment(one.last_at)}"
         if one.min_gap_s is not None:
             yield f"- at least {one.min_gap_s:.1f} s between the end of one turn and the beginning of the next"
-        yield f"- {one.failed:,} without an answer, or with one that says no"
+        yield f"- {one.failed:,} without an answer, or with an error status"
     if not sites:
         yield "None."
     yield from ("", "## robots.txt", "")
@@ -96,13 +96,13 @@ def _one_site(frontier: FrontierReader, site: str, sites: list[SiteConduct], ref
     for reason in OBEYED:
         yield f"- {count(refused[reason], 'URL')} not requested: {reason.replace('_', ' ')}"
     for host in frontier.find_hosts(site):
-        rules = rules_of(host).to_text() if not host.failures else f"could not be had {count(host.failures, 'time')}"
-        yield from ("", f"What binds us at {plain(host.host)}:", "")
+        rules = rules_of(host).to_text() if not host.failures else f"failed {count(host.failures, 'time')}"
+        yield from ("", f"Rules that apply to this crawler at {plain(host.host)}:", "")
         yield from (f"    {plain(line)}" for line in rules.splitlines() or ["nothing"])
 
 
 def _refused(frontier: FrontierReader, site: str | None) -> Mapping[str, Counter[Reason]]:
-    """Count, for each site, what was left out and why."""
+    """Count the refused URLs of each site by reason."""
     found: defaultdict[str, Counter[Reason]] = defaultdict(Counter)
     for name, _, reason in frontier.settled():
         if reason is not None and reason in OBEYED and site in (None, name):
@@ -111,18 +111,18 @@ def _refused(frontier: FrontierReader, site: str | None) -> Mapping[str, Counter
 
 
 def _crawl_delay_violations(frontier: FrontierReader, sites: list[SiteConduct]) -> list[str]:
-    """Name sites that were asked sooner than their own Crawl-delay, since it is known."""
+    """Name sites that were requested sooner than their Crawl-delay after it was known."""
     late = []
     for one in sites:
         state = frontier.find_site(one.site)
         if state and one.settled_gap_s is not None and one.settled_gap_s + SLACK_S < state.own_delay_s:
             late.append(
-                f"{plain(one.site)} asks for {delay(state.own_delay_s)} between two pages and once got "
+                f"{plain(one.site)} asks for {delay(state.own_delay_s)} between two pages and once had "
                 f"{one.settled_gap_s:.3f} s."
             )
     return late
 
 
 _NOTE = """\
-A turn is one visit: what it takes to get one page, that is, robots.txt if it is not known, redirects within the site,
-and the page. Waits run from the end of a turn to the beginning of the next, by the crawler's own clock."""
+A turn is one visit: all requests for one page, that is, robots.txt if it is not known, redirects within the site, and
+the page. A wait lasts from the end of a turn to the beginning of the next, by the crawler's own clock."""

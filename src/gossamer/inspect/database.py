@@ -1,8 +1,8 @@
-"""DuckDB over a crawl's tables, for SQL that reads them and can do nothing else.
+"""DuckDB over a crawl's tables, for SQL that can only read them.
 
-DuckDB may open the files of the snapshot and no others: no other file, no network, no extension, no setting. Those it
-could still overwrite, with a COPY that hides in a query. So three things stand before a query: it is one SELECT, it
-runs as a subquery, where DuckDB lets nothing write, and its plan must not hold what runs text as SQL.
+DuckDB may open the files of the snapshot and nothing else: no other file, no network, no extension, no setting. It
+could still overwrite those files, with a COPY inside a query. So a query must be one SELECT, it runs as a subquery, in
+which DuckDB cannot write, and its plan must not contain an operator that runs text as SQL.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from gossamer.inspect.snapshot import Part
 
-MEMORY_BYTES: Final = 1_000_000_000  # for sorting and grouping; more goes to the disk
+MEMORY_BYTES: Final = 1_000_000_000  # for sorting and grouping; DuckDB spills the rest to disk
 
 _ONLY_READS: Final = "a query only reads: give it one statement that begins with SELECT, WITH or FROM"
 _FORBIDDEN: Final = re.compile("COPY|EXECUTE")  # operators of a plan
-_HIDDEN: Final = "stored"  # the schema of what nobody needs to see
+_HIDDEN: Final = "stored"  # the schema of internal tables
 
-# Of each URL that is there more than once, all rows but the last; when times are equal, the later file's counts.
+# All rows but the last of each URL with several rows; if times are equal, the row of the later file is the last.
 _SUPERSEDED: Final = """
 create table {hidden}.superseded as
 with twice as (select url_hash from ({rows}) group by url_hash having count(*) > 1)
@@ -49,7 +49,7 @@ select file, row from (
 
 
 class QueryDatabase:
-    """The tables of a snapshot, to be asked one query at a time."""
+    """The tables of a snapshot; runs one query at a time."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, folders: Sequence[Path], parts: Mapping[str, Sequence[Part]]
@@ -60,7 +60,7 @@ class QueryDatabase:
         self._hides = False  # whether there are superseded pages
 
     def check(self, sql: str) -> str:
-        """Return a query without its semicolon; raise GossamerError unless it is one that only reads."""
+        """Return a query without its semicolon; raise GossamerError unless it only reads."""
         if not _is_utf8(sql):
             raise GossamerError("the query is not UTF-8 text: type it again, or save its file as UTF-8")
         try:
@@ -76,14 +76,14 @@ class QueryDatabase:
         return query
 
     def columns(self, query: str) -> list[tuple[str, str]]:
-        """Return the names and types of what a checked query gives."""
+        """Return the names and types of the columns of a checked query."""
         with self._asking():
             relation = self._connection.sql(as_subquery(query))
             return [(name, str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)]
 
     @contextmanager
     def read(self, query: str, batch_rows: int = 2_000) -> Iterator[pa.RecordBatchReader]:
-        """Give the rows of a checked query, as they come."""
+        """Yield a reader of the rows of a checked query."""
         with self._asking():
             reader = self._connection.sql(as_subquery(query)).to_arrow_reader(batch_rows)
             try:
@@ -92,20 +92,20 @@ class QueryDatabase:
                 reader.close()
 
     def count(self, query: str) -> int:
-        """Return how many rows a checked query gives."""
+        """Return how many rows a checked query returns."""
         with self._asking():
             (rows,) = self._connection.execute(f"select count(*) from ({query}\n)").fetchall()[0]  # noqa: S608
             return int(rows)
 
     def last_pages(self, parts: Sequence[Part]) -> str:
-        """Return SQL for the rows of `pages` that some parts hold and that are the last of their URL, in any order."""
+        """Return SQL for the rows of `pages` in some parts that are the last of their URL, in any order."""
         rows = views.stored_rows(PAGES, parts)
         if not self._hides:
             return rows
         return f"select * from ({rows}) anti join {_HIDDEN}.superseded using (file, row)"  # noqa: S608
 
     def make_views(self, names: set[str]) -> None:
-        """Give the tables their names."""
+        """Create the views that queries use."""
         self._connection.execute(f"create schema {_HIDDEN}")
         for name in names & self.parts.keys():
             rows = views.stored_rows(TABLES[name], self.parts[name])
@@ -133,9 +133,9 @@ class QueryDatabase:
 def open_tables(
     folders: Sequence[Path], mentioned_in: str, *, only: Mapping[tuple[Path, str], int] | None = None
 ) -> Iterator[QueryDatabase]:
-    """Open the tables that are mentioned in some SQL, as they are now; all of them if none is.
+    """Open the tables that some SQL mentions, as they are now; all tables if it mentions none.
 
-    `only` says which files of `pages` count, and how many rows of each: see `snapshot`.
+    `only` names the files of `pages` to use, and how many rows of each: see `snapshot`.
     """
     snapshot.check_folders(folders)
     names = {view.name for view in views.views()}
@@ -162,13 +162,13 @@ def open_tables(
 def _is_utf8(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # bytes of another encoding, which Python hands over as lone surrogates
+    except UnicodeEncodeError:  # Python passes bytes of other encodings as lone surrogates
         return False
     return True
 
 
 def as_subquery(query: str) -> str:
-    """Return a query that gives the same rows and in which nothing can write."""
+    """Return a query with the same rows in which nothing can write."""
     return f"select * from ({query}\n)"  # noqa: S608  # it is the user's own; the new line ends a comment
 
 

@@ -1,4 +1,4 @@
-"""Which delay a crawl had when: gaps are judged by the delay of their time."""
+"""Which delay a crawl had at what time: waits are checked against the delay of their time."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-DELAYS_FILE: Final = "delays.tsv"  # since when (Unix seconds) which delay held, a line for each change
+DELAYS_FILE: Final = "delays.tsv"  # a line for each change: Unix seconds, and the delay from then on
 
 
 def read_all_delays(folders: Iterable[Path]) -> list[tuple[float, float]]:
-    """Return since when which delay held on any of a crawl's machines, which all have the same at a time."""
+    """Return the delays of a crawl with their start times. All its machines have the same delay at a time."""
     return sorted(delay for folder in folders for delay in read_delays(folder))
 
 
 def read_delays(folder: Path) -> list[tuple[float, float]]:
-    """Return since when which delay held, oldest first; nothing if the crawl never wrote that down."""
+    """Return the delays with their start times, oldest first; an empty list if the crawl recorded none."""
     try:
         lines = (folder / DELAYS_FILE).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:

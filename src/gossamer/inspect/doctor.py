@@ -1,4 +1,4 @@
-"""Judges a machine and a database for a crawl: what was found, what to do about it, and what to type. Pure."""
+"""Judges a machine and a database for a crawl: what was found, what to do, and what to type. Pure."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
     from gossamer.inspect.machine import Disk, Memory, Names, WallClock
 
-PAGE_BYTES: Final = 30_000  # of archive and tables, for one page of the usual size
-WORKER_BYTES: Final = 300_000_000  # a worker and its page process at work, rounded up
+PAGE_BYTES: Final = 30_000  # of archives and tables, for a page of average size
+WORKER_BYTES: Final = 300_000_000  # a busy worker and its page process, rounded up
 SLOW_SYNC_S: Final = 0.05
 SLOW_LOOKUP_S: Final = 1.0
 SLOW_ROUND_TRIP_S: Final = 0.02
 CLOCK_GAP_S: Final = 5.0
 CONNECTIONS_PER_WORKER: Final = 1
-CONNECTIONS_SPARE: Final = 10  # supervisors, operators' commands, what the server keeps for its own administrator
+CONNECTIONS_SPARE: Final = 10  # supervisors, operators' commands, the server's own reserve
 OLDEST_POSTGRES: Final = 150_000
-MADE_AT: Final = 1_767_225_600.0  # 2026: no clock that is right says less
+MADE_AT: Final = 1_767_225_600.0  # 2026: a correct clock is later than this
 LITTLE_SPACE_BYTES: Final = 10_000_000_000
-FEW_SERVERS: Final = 50  # asked at once: a crawl would crawl
+FEW_SERVERS: Final = 50  # at once: with fewer, a crawl is very slow
 
 
 class Grade(StrEnum):
-    """How something is."""
+    """How fit something is for a crawl."""
 
     GOOD = "good"
     POOR = "poor"  # a crawl runs, but slower or less safely than it could
-    BAD = "bad"  # a crawl would not run, or lose what it promises
+    BAD = "bad"  # a crawl would not run, or could lose data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     topic: str
     grade: Grade
@@ -51,7 +51,7 @@ class Finding:
 
 
 def _finding(topic: str, found: str, grade: Grade, *, advice: str, command: str) -> Finding:
-    """Return a finding; what to do and to type is only said where it is not good."""
+    """Return a finding; advice and command are left out if the grade is good."""
     if grade is Grade.GOOD:
         return Finding(topic=topic, grade=grade, found=found)
     return Finding(topic=topic, grade=grade, found=found, advice=advice, command=command)
@@ -66,7 +66,7 @@ def _poor_if(is_poor: bool) -> Grade:
 
 
 def judge_open_files(soft: int, hard: int, *, in_flight: int) -> Finding:
-    """Judge the limit of open files: a worker raises the soft one to the hard one by itself."""
+    """Judge the limit of open files: a worker raises the soft limit to the hard limit itself."""
     possible = in_flight_limit(in_flight, hard) if hard > 0 else in_flight
     found = f"{soft:,} allowed, at most {'any number' if hard < 0 else f'{hard:,}'}"
     if possible >= in_flight:
@@ -74,14 +74,14 @@ def judge_open_files(soft: int, hard: int, *, in_flight: int) -> Finding:
     return Finding(
         topic="open files",
         grade=Grade.BAD if possible < FEW_SERVERS else Grade.POOR,
-        found=f"{found}: a worker could ask {count(possible, 'server')} at once, not {in_flight:,}",
+        found=f"{found}: a worker could make {count(possible, 'request')} at once, not {in_flight:,}",
         advice="allow more before the crawl starts (in a service: LimitNOFILE=65536)",
         command="ulimit -Hn 65536",
     )
 
 
 def judge_disk(disk: Disk, *, min_free_bytes: int, sqlite: bool) -> Iterator[Finding]:
-    """Judge where the files go."""
+    """Judge the disk that the files go to."""
     where = f"{disk.folder}" + (f" ({disk.file_system})" if disk.file_system else "")
     if disk.sync_s is None:
         yield _unwritable(disk, where)
@@ -106,13 +106,13 @@ def judge_disk(disk: Disk, *, min_free_bytes: int, sqlite: bool) -> Iterator[Fin
         "sync speed",
         f"{disk.sync_s * 1000:.1f} ms to keep 4 KB",
         _poor_if(disk.sync_s > SLOW_SYNC_S),
-        advice="every batch waits for this, twice a second: an SSD serves better",
+        advice="every batch waits for this, twice a second: use an SSD",
         command=_crawl_with("--data-dir", "/on/an/ssd"),
     )
 
 
 def _unwritable(disk: Disk, where: str) -> Finding:
-    """Say how to get a folder that can be written to; only one that is the crawl's own gets another owner."""
+    """Return how to get a writable folder; only the crawl's own folder gets another owner."""
     wanted = shlex.quote(str(disk.wanted))
     if not disk.is_folder:
         found, advice = f"{where} is a file", "name a folder with --data-dir"
@@ -127,7 +127,7 @@ def _unwritable(disk: Disk, where: str) -> Finding:
         )
         command = f'sudo install -d -o "$USER" {shlex.quote(str(disk.wanted / DEFAULT_FOLDER))}'
     else:
-        found = f"{disk.wanted} is not there, and {where} cannot be written to"
+        found = f"{disk.wanted} does not exist, and {where} cannot be written to"
         advice = "make the crawl's own folder, or name another with --data-dir"
         command = f'sudo install -d -o "$USER" {wanted}'
     return Finding(topic="disk", grade=Grade.BAD, found=found, advice=advice, command=command)
@@ -151,7 +151,7 @@ def judge_memory(memory: Memory | None, *, workers: int) -> Finding:
 
 
 def judge_clock(clock: WallClock) -> Finding:
-    """Judge the clock on the wall: pace never depends on it, but dates in the archives and robots expiry do."""
+    """Judge the wall clock: waits never depend on it, but dates in archives and the expiry of robots.txt do."""
     if clock.now_at < MADE_AT:
         return Finding(
             topic="clock",
@@ -164,23 +164,23 @@ def judge_clock(clock: WallClock) -> Finding:
         return Finding(
             topic="clock",
             grade=Grade.POOR,
-            found="nothing keeps the clock right",
-            advice="dates in archives may be wrong; waits are not, they go by another clock",
+            found="the clock is not synchronised",
+            advice="dates in archives may be wrong; waits are right, they use another clock",
             command="sudo timedatectl set-ntp true",
         )
-    told = "kept right" if clock.synchronised else "plausible; whether it is kept right, the system does not tell"
+    told = "synchronised" if clock.synchronised else "plausible; the system does not tell whether it is synchronised"
     return Finding(topic="clock", grade=Grade.GOOD, found=told)
 
 
 def judge_names(names: Names, nameserver: str | None) -> Finding:
-    """Judge how names are looked up."""
+    """Judge the lookup of names."""
     whom = nameserver or "the system's name server"
     if names.failure:
         return Finding(
             topic="DNS",
             grade=Grade.BAD,
             found=f"{whom} has no address of {names.name} ({names.failure})",
-            advice="see that the network is up, or name a server that answers",
+            advice="check the network, or name a server that answers",
             command=_crawl_with("--nameserver", "9.9.9.9"),
         )
     return _finding(
@@ -206,13 +206,13 @@ SWITCHES: Final[Mapping[str, RecommendedSetting]] = {
     "autovacuum": RecommendedSetting("on", Grade.BAD, "claims become slower and slower without it"),
 }
 SIZES: Final[Mapping[str, tuple[int, str]]] = {
-    "shared_buffers": (1 << 30, "the ready list and the heads of queues should stay in memory"),
-    "max_wal_size": (4 << 30, "checkpoints come too often otherwise"),
+    "shared_buffers": (1 << 30, "the ready list and the heads of queues should fit into memory"),
+    "max_wal_size": (4 << 30, "otherwise checkpoints are too frequent"),
 }
 
 
 def judge_switches(settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Judge the settings of PostgreSQL on which safety rests, and the sizes on which speed does."""
+    """Judge the settings of PostgreSQL that matter for safety, and the sizes that matter for speed."""
     for name, wanted in SWITCHES.items():
         yield _finding(
             name,
@@ -234,12 +234,12 @@ def judge_switches(settings: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def judge_unreachable(sentence: str) -> Finding:
-    """Judge a database that could not be asked."""
+    """Judge a database that could not be reached."""
     return Finding(
         topic="PostgreSQL",
         grade=Grade.BAD,
         found=sentence,
-        advice="see that the server runs and lets this machine in; the password comes from PGPASSFILE or PGPASSWORD",
+        advice="check that the server runs and accepts this machine; the password comes from PGPASSFILE or PGPASSWORD",
         command="psql postgresql://user@host/database -c 'SELECT 1'",
     )
 
@@ -262,14 +262,14 @@ def judge_server(
         "round trip",
         f"{round_trip_s * 1000:.1f} ms",
         _poor_if(round_trip_s > SLOW_ROUND_TRIP_S),
-        advice="a batch takes about ten of them: have the database nearer to the workers",
+        advice="a batch takes about ten of them: move the database closer to the workers",
         command=f"ping -c 5 {place.rpartition(' on ')[2]}",
     )
     yield _finding(
         "clocks",
         f"the server's is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} ours",
         _poor_if(abs(ahead_s) > CLOCK_GAP_S),
-        advice="waits are safe all the same; dates in the output will not match",
+        advice="waits are safe; dates in the output will not match",
         command="sudo timedatectl set-ntp true",
     )
 
@@ -280,7 +280,9 @@ def _judge_version(place: str, version: int, *, standby: bool) -> Finding:
         "PostgreSQL",
         f"{place}, version {version // 10_000}.{version % 10_000}" + (", a standby" if standby else ""),
         Grade.BAD if standby or is_old else Grade.GOOD,
-        advice="a crawl has to write: name the primary" if standby else "version 15 is the oldest that is tested",
+        advice="a crawl has to write: name the primary server"
+        if standby
+        else "version 15 is the oldest that is tested",
         command=_crawl_with("--frontier", "postgresql://user@primary/database")
         if standby
         else "sudo apt install postgresql-15",

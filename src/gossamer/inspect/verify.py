@@ -283,7 +283,7 @@ def _check_conduct(folders: Folders) -> Check:
         checked.notes.append(f"requests could not be judged: {error}")
         return checked
     if found is None:
-        checked.notes.append("requests were not judged: this crawl did not write down its delays")
+        checked.notes.append("requests were not checked: this crawl did not record its delays")
         return checked
     checked.counts |= {"sites": found.sites, "turns": found.turns, "violations": found.violations}
     checked.problems += [f"{one.url} {one.sentence}" for one in found.named]
