@@ -173,7 +173,7 @@ CRAWL_BUGS: Final = {
     ),
     "the lease is not looked at": Bug(
         changes={"lease-ignored": value("True")},
-        tests="tests/worker/test_lease.py",
+        tests="tests/worker/test_membership.py",
     ),
     "requests begin without a lease": Bug(
         changes={"request-without-lease": drop_operand(0)},
@@ -215,7 +215,7 @@ CRAWL_BUGS: Final = {
         fault="outage",
     ),
     "the delay runs from the beginning of a request": Bug(
-        changes={"delay-from-begin-of-request": delete()},
+        changes={"delay-from-begin-of-request": substitute(r"\+ hang_up_s\(.*\)", "- answer.duration_s")},
         seeds=20,
     ),
     "waits are counted on the wall clock": Bug(
@@ -251,11 +251,11 @@ CRAWL_BUGS: Final = {
     ),
     "a late report drops what was claimed again": Bug(
         changes={"late-report-drops-claim": substitute(r"== \w+", "is not None")},
-        tests="tests/worker/test_desk.py",
+        tests="tests/worker/test_client.py",
     ),
     "what a failed report gives back is not held": Bug(
         changes={"failed-report-not-held": substitute(r"_held\(\w+\)", "_bench.held()")},
-        tests="tests/worker/test_desk.py",
+        tests="tests/worker/test_client.py",
     ),
     "a worker's number is given out again": Bug(
         changes={
@@ -271,7 +271,7 @@ CRAWL_BUGS: Final = {
         seeds=100,
     ),
     "an excluded site is asked": Bug(
-        changes={"excluded-site-asked": condition("False")},
+        changes={"excluded-site-asked": condition("False"), "excluded-site-sent": condition("False")},
         seeds=300,
         fault="exclude",
     ),

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from chaos.simulation.network import SimulatedFetcher
 from chaos.simulation.seams import InlinePages, QuietFigures, WatchedFrontier, WatchedStore
 from chaos.simulation.web import MAX_FAILURES
-from gossamer.crawl.compose import manners_of
+from gossamer.crawl.compose import worker_terms
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.rules.hosts import RobotsSettings
 from gossamer.rules.outage import OutageSettings
 from gossamer.rules.pace import PaceSettings
-from gossamer.rules.scope import Exclusions, ScopeSettings
+from gossamer.rules.scope import ScopeSettings
 from gossamer.store.store import Store, StoreSettings
 from gossamer.workbench import Workbench, WorkbenchSettings
-from gossamer.worker import Desk, Worker, WorkerSettings
+from gossamer.worker import Worker, WorkerParts, WorkerSettings
 
 if TYPE_CHECKING:
     import asyncio
@@ -61,30 +61,20 @@ class Member:
         self.store = WatchedStore(store, **seam)
         self.bench = Workbench(settings.workbench)
         figures = QuietFigures(world.clock)
-        desk = Desk(
-            frontier=self.frontier,  # type: ignore[arg-type]
-            store=self.store,  # type: ignore[arg-type]
+        parts = WorkerParts(
+            frontier=self.frontier,
+            fetcher=SimulatedFetcher(world.network, process, world.wall_clock),
+            pages=InlinePages(world.dice),
+            store=self.store,
             bench=self.bench,
-            exclusions=Exclusions(),
-            label=self.label,
-            folder=world.folder,
-            min_free_bytes=0,
-            settings=settings.worker,
-            clock=world.clock,
-            figures=figures.snapshot,
-        )
-        self.worker = Worker(
-            desk=desk,
-            bench=self.bench,
-            fetcher=SimulatedFetcher(world.network, process, world.wall_clock),  # type: ignore[arg-type]
-            pages=InlinePages(world.dice),  # type: ignore[arg-type]
-            store=self.store,  # type: ignore[arg-type]
             figures=figures,
-            name=name,
-            manners=manners_of(settings, in_flight=terms.in_flight),
             clock=world.clock,
             wall_clock=world.wall_clock,
         )
+        terms_of_worker = worker_terms(
+            settings, name=name, label=self.label, folder=world.folder, in_flight=terms.in_flight
+        )
+        self.worker = Worker(parts, replace(terms_of_worker, min_free_bytes=0))
         if self.is_stopping:  # meanwhile
             self.worker.stop()
         await self.worker.run()

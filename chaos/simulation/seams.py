@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeVar
 
 from chaos.simulation.web import AGENT
-from gossamer.frontier import FrontierError
+from gossamer.frontier import NO_TERMS, FrontierError
 from gossamer.page_process.frames import page_reply, result_of
 from gossamer.parse.page import read_page, without_content
 from gossamer.parse.text import text_finder
@@ -21,7 +21,7 @@ from gossamer.store.warc import encode_exchange
 from gossamer.worker import Figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from random import Random
 
     from chaos.simulation.loop import Process
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         LinkRow,
         PageRow,
         ParsedPage,
+        ParsedSitemap,
         RequestRow,
         UrlState,
     )
@@ -92,9 +93,9 @@ class WatchedFrontier:
         self._joined(worker)
         return worker
 
-    def join(self, label: str) -> int:
+    def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:
         """Become another worker."""
-        return self._operate("join", lambda: self._frontier.join(label), self._joined)
+        return self._operate("join", lambda: self._frontier.join(label, terms), self._joined)
 
     def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
         """Show that this worker lives."""
@@ -220,7 +221,7 @@ class WatchedStore:
         """Take note of an answer."""
         return self._store.keep_answer(row, archive, response_offset)
 
-    def keep_links(self, rows: list[LinkRow]) -> None:
+    def keep_links(self, rows: Sequence[LinkRow]) -> None:
         """Take note of links."""
         self._store.keep_links(rows)
 
@@ -267,6 +268,10 @@ class InlinePages:
         if parsed.noindex:
             parsed, archive = without_content(parsed), False
         return result_of(page_reply(parsed, encode_exchange(fetched) if archive else None))
+
+    async def read_sitemap(self, fetched: Fetched, *, archive: bool) -> ParsedSitemap | ParseFailed:
+        """Read a sitemap: simulated crawls read none."""
+        raise AssertionError(f"{fetched.url} was not asked for as a sitemap ({archive=})")
 
 
 class QuietFigures(Figures):

@@ -21,7 +21,7 @@ from gossamer.api import crawl as crawl_module
 from gossamer.api.crawl import IN_FLIGHT
 from gossamer.store.checking import check
 from gossamer.supervisor.lock import hold_folder, is_held
-from gossamer.worker import desk
+from gossamer.worker import client
 from gossamer_simweb import plain_web
 from tests.api.conftest import PAGES, SITES, terms_for
 
@@ -237,7 +237,7 @@ def drop_table(folder: Path, name: str) -> None:
 def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leaves_nothing_open(
     server: WebServer, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "MOST_PATIENCE_S", 1.0)
+    monkeypatch.setattr(client, "MAX_BACKOFF_S", 1.0)
     sentence = r"^The crawl could not shut down \(no such table: crawl\): fix that and start it again\.$"
     with pytest.raises(GossamerError, match=sentence), Crawl(server.seeds(1), **terms, stop=0) as crawl:  # noqa: PT012
         next(iter(crawl))

@@ -36,13 +36,13 @@ def test_figures_tell_which_sites_are_due_and_when_the_next_one_is() -> None:
     bench.take_in(claim("b.test"), 100.0)
     site = bench.next_turn(100.0)
     assert site is not None
-    figures.in_hand(bench, 1, in_outage=False)
+    figures.show_load(bench, turns=1)
     noted = figures.snapshot()
     assert (noted["sites_in_hand"], noted["sites_due"], noted["turns"]) == (2, 1, 1)
     assert "next_due_s" not in noted
     bench.finish(site, 170.0)
     bench.remove("b.test")
-    figures.in_hand(bench, 0, in_outage=False)
+    figures.show_load(bench, turns=0)
     now_s = 130.0
     assert figures.snapshot()["next_due_s"] == 40.0
     now_s = 200.0

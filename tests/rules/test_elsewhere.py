@@ -18,7 +18,7 @@ from gossamer.rules.elsewhere import (
     UNDER_WAY_S,
     Elsewhere,
     FoundRobots,
-    Kept,
+    KeptAnswer,
     is_failure,
     judge_found,
     spacing_s,
@@ -57,7 +57,7 @@ def answer(url: Url = A, status: int = 200, *headers: str, body: bytes = RULES) 
 
 def request(
     known: Elsewhere, url: Url, now_s: float, *, took_s: float = 1.0, got: Fetched | Failed | None = None
-) -> Kept:
+) -> KeptAnswer:
     """Make a request that is allowed now."""
     assert known.find(url.url, now_s) is None
     assert known.reserve(url, delay_s=DELAY_S, now_s=now_s) == 0
@@ -70,7 +70,7 @@ def request(
 def test_an_answer_is_kept_for_a_day_from_its_end() -> None:
     known = memory()
     kept = request(known, A, 100.0)
-    assert kept == Kept(answer(), 101.0 + KEEP_S)
+    assert kept == KeptAnswer(answer(), 101.0 + KEEP_S)
     assert known.find(A.url, 101.0) == kept
     assert known.find(A.url, 100.9 + KEEP_S) == kept
     assert known.find(A.url, 101.0 + KEEP_S) is None

@@ -7,13 +7,13 @@ import tracemalloc
 import pytest
 
 from gossamer.rules import memories
-from gossamer.rules.memories import FEW, Distinct, Numbers, Places
+from gossamer.rules.memories import FEW, DistinctLimiter, NumberTable, RecentHashes
 from gossamer.rules.traps import TrapGuard, TrapSettings
 from gossamer.urls import identify
 
 
 def test_places_remember_what_came_last() -> None:
-    places = Places(1 << 4)
+    places = RecentHashes(1 << 4)
     for number in range(1_000):
         places.add(f"value {number}")
         assert f"value {number}" in places
@@ -23,7 +23,7 @@ def test_places_remember_what_came_last() -> None:
 
 
 def test_keys_with_the_same_place_do_not_take_it_from_each_other() -> None:
-    numbers = Numbers(1 << 10)
+    numbers = NumberTable(1 << 10)
     keys = [key << 10 for key in range(1, memories.NEIGHBOURS + 1)]  # the hash of a number is the number
     for key in keys:
         numbers.put(key, -key)
@@ -35,7 +35,7 @@ def test_keys_with_the_same_place_do_not_take_it_from_each_other() -> None:
 
 
 def test_who_is_met_again_and_again_is_not_forgotten_for_many_who_are_met_once() -> None:
-    numbers = Numbers(1 << 6)
+    numbers = NumberTable(1 << 6)
     regulars = range(1, 1 << 6, 4)
     for key in regulars:
         numbers.put(key, key)
@@ -46,44 +46,44 @@ def test_who_is_met_again_and_again_is_not_forgotten_for_many_who_are_met_once()
 
 
 def test_the_last_places_have_neighbours_too() -> None:
-    numbers = Numbers(1 << 4)
+    numbers = NumberTable(1 << 4)
     for key in (15, 31, 47):
         numbers.put(key, key)
     assert [numbers.get(key, 0) for key in (15, 31, 47)] == [15, 31, 47]
 
 
 def test_a_key_whose_hash_is_zero_is_a_key_too() -> None:
-    numbers, distinct = Numbers(1 << 4), Distinct(1, 1 << 4)
+    numbers, distinct = NumberTable(1 << 4), DistinctLimiter(1, 1 << 4)
     assert numbers.get(0, 5) == 5
     numbers.put(0, 6)
     assert numbers.get(0, 5) == 6
-    assert [distinct.admits(0, 0), distinct.admits(0, 0), distinct.admits(0, 2)] == [True, True, False]
+    assert [distinct.take(0, 0), distinct.take(0, 0), distinct.take(0, 2)] == [True, True, False]
 
 
 @pytest.mark.parametrize("limit", [1, 2, FEW, FEW + 1, 100])
 def test_as_many_distinct_values_of_a_key_are_admitted_as_may_be(limit: int) -> None:
-    distinct = Distinct(limit, 1 << 4)
+    distinct = DistinctLimiter(limit, 1 << 4)
     for _ in range(3):
-        assert [distinct.admits("key", f"{value}") for value in range(limit + 50)] == [True] * limit + [False] * 50
-        assert distinct.admits("other", "")
+        assert [distinct.take("key", f"{value}") for value in range(limit + 50)] == [True] * limit + [False] * 50
+        assert distinct.take("other", "")
 
 
 def test_a_key_that_took_the_place_of_another_begins_with_none() -> None:
-    distinct = Distinct(2, 1)
+    distinct = DistinctLimiter(2, 1)
     for key in range(1, 100):
-        assert [distinct.admits(key, f"{key} {value}") for value in range(3)] == [True, True, False]
+        assert [distinct.take(key, f"{key} {value}") for value in range(3)] == [True, True, False]
 
 
 def test_of_keys_with_many_values_those_met_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memories, "MAX_MANY", 100)
-    distinct = Distinct(20, 1 << 10)
+    distinct = DistinctLimiter(20, 1 << 10)
     for key in range(1, 51):
         for value in range(25):
-            assert distinct.admits(key, f"{value}") is (value < 20)
+            assert distinct.take(key, f"{value}") is (value < 20)
         assert sum(map(len, distinct._many.values())) == distinct._total <= 100
     assert set(distinct._many) == {46, 47, 48, 49, 50}
-    assert not distinct.admits(46, "another")
-    assert distinct.admits(1, "another")
+    assert not distinct.take(46, "another")
+    assert distinct.take(1, "another")
 
 
 def test_what_traps_are_known_by_does_not_grow() -> None:

@@ -31,7 +31,8 @@ from gossamer.supervisor import End
 from gossamer.supervisor.ending import END_UNKNOWN, LOG_NOT_ROTATED, find_end
 from gossamer.supervisor.process import label_of
 from gossamer.supervisor.repeated_warning import RepeatedWarning
-from gossamer.worker import Hooks
+from gossamer.turn import HookFailure, Hooks
+from gossamer.worker import report_hook_failure
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -244,8 +245,8 @@ class Crawl:
                 answered = self._on_page(page)
                 if isawaitable(answered):
                     await answered
-            except Exception:  # the program's mistake: it is logged and counted, and the loop still gets the page
-                self._hooks.report("on_page", page.url)
+            except Exception as error:  # the program's mistake: it is logged and counted; the loop still gets the page
+                report_hook_failure(self._hooks, HookFailure("on_page", page.url, error))
         await self._handover.give(page)
 
 

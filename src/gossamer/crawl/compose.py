@@ -12,8 +12,9 @@ from gossamer.page_process.process import PageProcess
 from gossamer.rules.scope import Exclusions
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store.store import Store
+from gossamer.turn import Hooks, TurnSettings
 from gossamer.workbench import Workbench
-from gossamer.worker import Desk, Figures, Manners, Worker
+from gossamer.worker import Figures, Worker, WorkerParts, WorkerTerms
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from gossamer.frontier import WorkerFrontier
     from gossamer.frontier.clock import Clock
     from gossamer.rules.scope import ScopeSettings
-    from gossamer.worker import Hooks
 
 
 @asynccontextmanager
@@ -45,58 +45,49 @@ async def open_worker(
     in_flight = in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit())
     user_agent, email = settings.crawl.user_agent, settings.crawl.email
     figures = Figures(clock)
-    bench = Workbench(settings.workbench)
     store = Store(folder, name, settings.store, operator=email, user_agent=user_agent)
-    desk = Desk(
-        frontier=frontier,
-        store=store,
-        bench=bench,
-        exclusions=own_exclusions(settings.scope),
-        label=label or name,
-        folder=folder,
-        min_free_bytes=settings.store.min_free_space_bytes,
-        settings=settings.worker,
-        clock=clock,
-        figures=figures.snapshot,
-    )
     async with AsyncExitStack() as stack:
         stack.callback(store.abandon)  # unless the worker has closed it, in good order
         fetcher = await stack.enter_async_context(
             Fetcher(settings.fetch, in_flight=in_flight, user_agent=user_agent, email=email, archives=store.archives)
         )
         pages = await stack.enter_async_context(PageProcess(settings.page, agent=settings.crawl.agent_name))
-        yield (
-            Worker(
-                desk=desk,
-                bench=bench,
-                fetcher=fetcher,
-                pages=pages,
-                store=store,
-                figures=figures,
-                name=name,
-                manners=manners_of(settings, in_flight=in_flight),
-                hooks=hooks,
-                clock=clock,
-            ),
-            figures,
+        parts = WorkerParts(
+            frontier=frontier,
+            fetcher=fetcher,
+            pages=pages,
+            store=store,
+            bench=Workbench(settings.workbench),
+            figures=figures,
+            hooks=hooks or Hooks(),
+            clock=clock,
         )
+        terms = worker_terms(settings, name=name, label=label or name, folder=folder, in_flight=in_flight)
+        yield Worker(parts, terms), figures
 
 
-def manners_of(settings: Settings, *, in_flight: int) -> Manners:
-    """Gather the settings by which turns are decided."""
-    return Manners(
-        pace=settings.pace,
-        site_delays_s=read_site_delays(settings.pace),
-        robots=settings.robots,
-        keeping=settings.keeping,
-        outage=settings.outage,
-        scope=settings.scope,
-        include=UrlPatterns(settings.scope.include),
-        traps=settings.traps,
-        sitemaps=settings.sitemaps,
-        worker=settings.worker,
+def worker_terms(settings: Settings, *, name: str, label: str, folder: Path, in_flight: int) -> WorkerTerms:
+    """Gather what a worker goes by."""
+    return WorkerTerms(
+        name=name,
+        label=label,
+        folder=folder,
+        min_free_bytes=settings.store.min_free_space_bytes,
         in_flight=in_flight,
-        agent=settings.crawl.agent_name,
+        exclusions=own_exclusions(settings.scope),
+        turn=TurnSettings(
+            pace=settings.pace,
+            site_delays_s=read_site_delays(settings.pace),
+            robots=settings.robots,
+            keeping=settings.keeping,
+            scope=settings.scope,
+            include=UrlPatterns(settings.scope.include),
+            traps=settings.traps,
+            sitemaps=settings.sitemaps,
+            agent=settings.crawl.agent_name,
+        ),
+        outage=settings.outage,
+        worker=settings.worker,
     )
 
 

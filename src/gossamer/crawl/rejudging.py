@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gossamer.crawl.rules import Judge
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import OperatorFrontier
-    from gossamer.worker import Hooks
+    from gossamer.turn import Hooks
 
 log = logging.getLogger(__name__)
 

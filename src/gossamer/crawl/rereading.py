@@ -23,16 +23,18 @@ from gossamer.inspect.stored import head_of
 from gossamer.page_process.process import PageProcess
 from gossamer.records import Fetched, Link, ParsedPage
 from gossamer.rules.heads import header
-from gossamer.rules.scope import Exclusions, select_links
+from gossamer.rules.scope import Exclusions
 from gossamer.rules.traps import TrapGuard
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
 from gossamer.store.reading import find_pages, find_record, find_response, row_files
 from gossamer.store.schemas import LINKS, PAGES
+from gossamer.turn import Hooks
+from gossamer.turn.links import LinkRules, follow_links
 from gossamer.urls import identify, normalise
 from gossamer.wording import count
-from gossamer.worker import Hooks
+from gossamer.worker import report_hook_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -98,11 +100,14 @@ class Rereading:
         self._folder = folder
         self._settings = settings
         self._least_depth = least_depth
-        self._hooks = hooks or Hooks()
-        self._exclusions = own_exclusions(settings.scope) | Exclusions.parse(frontier.exclusions())[0]
-        self._include = UrlPatterns(settings.scope.include)
-        self._traps = TrapGuard(settings.traps)
-        self._year = time.gmtime().tm_year
+        self._rules = LinkRules(
+            max_depth=settings.scope.max_depth,
+            exclusions=own_exclusions(settings.scope) | Exclusions.parse(frontier.exclusions())[0],
+            include=UrlPatterns(settings.scope.include),
+            traps=TrapGuard(settings.traps),
+            hooks=hooks or Hooks(),
+            year=time.gmtime().tm_year,
+        )
         self._contents: dict[str, tuple[str, int]] = {}  # by digest: where a payload is archived
         self._found: list[Link] = []
         self._tally = _Tally()
@@ -191,7 +196,7 @@ class Rereading:
         parsed = await process.read(answer, archive=False)
         if isinstance(parsed, ParsedPage):
             page = identify(row.url)
-            self._traps.note_page(page.site, parsed.row.text or parsed.row.content_hash)
+            self._rules.traps.note_page(page.site, parsed.row.text or parsed.row.content_hash)
             self._take(page, row.depth, parsed.links)
 
     def _find(self, row: _Stored) -> Record:
@@ -251,15 +256,10 @@ class Rereading:
 
     def _take(self, page: Url, depth: int, links: Sequence[Url], *, hops: int = 0) -> None:
         """Note what the rules let the crawl follow of the links of a page at this depth."""
-        chosen = select_links(
-            links,
-            depth=depth,
-            max_depth=self._settings.scope.max_depth,
-            exclusions=self._exclusions,
-            include=self._include,
-        )
-        chosen, _ = self._traps.select(chosen, host=page.host, site=page.site, year=self._year)
-        self._found += self._hooks.choose([Link(*link, depth + 1, hops=hops, via=page.url_hash) for link in chosen])
+        followed = follow_links(links, page=page, rules=self._rules, depth=depth + 1, hops=hops)
+        self._found += followed.links
+        for failure in followed.hook_failures:
+            report_hook_failure(self._rules.hooks, failure)
 
     def _add(self) -> None:
         if self._found:

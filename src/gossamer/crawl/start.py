@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gossamer.frontier import FrontierReader, OperatorFrontier
     from gossamer.records import Stats, Waiting
     from gossamer.rules.scope import Exclusions
-    from gossamer.worker import Hooks
+    from gossamer.turn import Hooks
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from gossamer.inspect.facts import (
 from gossamer.inspect.requests import RequestFilter, RequestLog, requests_of
 from gossamer.records import Reason, RequestKind, UrlStatus
 from gossamer.rules.hosts import NO_HOST, has_answered, is_fresh, rules_of
-from gossamer.rules.pace import slowness_wait_s, turn_wait_s
+from gossamer.rules.pace import slowness_wait_s, turn_wait
 from gossamer.rules.robots import decide
 from gossamer.rules.scope import Exclusions, Scope
 from gossamer.rules.sitemaps import names_any
@@ -270,13 +270,13 @@ def _next_turn(
     wait_s = site.wait_s or 0.0
     if wait_s == 0:
         return Cause.DUE, "Its site is due: the next worker with room takes it."
-    ruled_s = turn_wait_s(
+    ruled_s = turn_wait(
         terms.pace,
         delay_s=terms.site_delay_s,
         crawl_delay_s=site.own_delay_s,
         retry_after_s=None,
         failures=site.failures,
-    )
+    ).wait_s
     turn = f"Its site's next turn is {wait(wait_s)}: "
     if blocked := [host for host in hosts if host.blocked_s > ruled_s]:
         host = blocked[0]

@@ -41,7 +41,7 @@ LONG_AGO_AT: Final = 1.0  # Unix seconds: a host that has answered, but whose ru
 NOT_DUE: Final = "not_due"  # the outcome of a robots.txt on a site that may not be requested yet
 
 
-class Kept(NamedTuple):
+class KeptAnswer(NamedTuple):
     """An answer of another site."""
 
     answer: Fetched | Failed
@@ -91,12 +91,12 @@ class Elsewhere:
         self._max_bytes = max_bytes
         self._max_moments = max_moments
         self._max_sites = max_sites
-        self._answers: OrderedDict[str, Kept] = OrderedDict()  # by URL, the oldest first
+        self._answers: OrderedDict[str, KeptAnswer] = OrderedDict()  # by URL, the oldest first
         self._kept_bytes = 0
         self._moments: OrderedDict[str, float] = OrderedDict()  # reserved, by URL
         self._sites: OrderedDict[str, _Site] = OrderedDict()
 
-    def find(self, url: str, now_s: float) -> Kept | None:
+    def find(self, url: str, now_s: float) -> KeptAnswer | None:
         """Return the answer to use for a URL; None if it has to be requested."""
         kept = self._answers.get(url)
         return kept if kept and now_s < kept.until_s else None
@@ -124,7 +124,9 @@ class Elsewhere:
             self._remember_moment(url.url, moment_s)
         return moment_s - now_s
 
-    def settle(self, url: Url, answer: Fetched | Failed, *, rest_s: float, now_s: float, keep: bool = True) -> Kept:
+    def settle(
+        self, url: Url, answer: Fetched | Failed, *, rest_s: float, now_s: float, keep: bool = True
+    ) -> KeptAnswer:
         """Take in how a request ended; its site is left alone for `rest_s`. Return the answer, kept if it tells much.
 
         A failure of ours tells nothing; nor does another one, by the caller's word, if it is not to be kept.
@@ -136,7 +138,7 @@ class Elsewhere:
             former = self._answers.get(url.url)
             failures = 1 + (former.failures if former else 0)
             until_s = now_s + self._retry_waits_s[min(failures, len(self._retry_waits_s)) - 1]
-        kept = Kept(answer, until_s, failures)
+        kept = KeptAnswer(answer, until_s, failures)
         if keep and not (isinstance(answer, Failed) and answer.reason in OURS):
             self._remember_answer(kept)  # plant: foreign-robots-not-remembered
         return kept
@@ -167,7 +169,7 @@ class Elsewhere:
         if len(self._moments) > self._max_moments:
             self._moments.popitem(last=False)
 
-    def _remember_answer(self, kept: Kept) -> None:
+    def _remember_answer(self, kept: KeptAnswer) -> None:
         url = kept.answer.url
         if former := self._answers.pop(url, None):
             self._kept_bytes -= former.size_bytes

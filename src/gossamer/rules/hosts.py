@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_CACHE_S: Final = DAY_S
 MIN_CACHE_S: Final = 600.0  # many servers forbid caching without meaning it: not more often than this
+HANG_UP_S: Final = 0.2  # a server learns later than we do that we hung up: for it, the request ends then
 GIVEN_UP_S: Final = DAY_S  # how long a host, or a robots.txt, that was given up is not asked again
 
 # The host is there and its robots.txt is not: as with a server error, nothing may be assumed.
@@ -125,6 +126,12 @@ def is_silence(answer: Fetched | Failed) -> bool:
 def is_answered(answer: Fetched | Failed) -> bool:
     """Tell whether a host did answer, well or badly; a failure of ours tells neither."""
     return not (isinstance(answer, Failed) and (answer.reason in NO_HOST or answer.reason in OURS))
+
+
+def hang_up_s(answer: Fetched | Failed, delay_s: float) -> float:
+    """Return how much later than for us a request may have ended for its server."""
+    is_cut = isinstance(answer, Failed) or answer.type_refused or answer.truncated
+    return HANG_UP_S if delay_s and is_cut else 0.0
 
 
 def has_answered(state: HostState) -> bool:

@@ -19,7 +19,7 @@ FEW: Final = 4  # values of a key that have places of their own; most keys have 
 MAX_MANY: Final = 50_000  # values of all keys that have more: some 5 MB
 
 
-class Places:
+class RecentHashes:
     """Remembers values, one in each of so many places (a power of two): whoever comes later takes the place."""
 
     def __init__(self, places: int) -> None:
@@ -37,7 +37,7 @@ class Places:
         return self._hashes[hashed & self._mask] == hashed
 
 
-class Keys:
+class KeyTable:
     """Gives each key one of so many places (a power of two), if need be that of a neighbour who was met but once.
 
     So a site that is visited again and again is not forgotten for thousands that are visited once in between.
@@ -52,7 +52,7 @@ class Keys:
         """Return how many places there are."""
         return len(self._hashes)
 
-    def find(self, hashed: int) -> tuple[int, bool]:
+    def locate(self, hashed: int) -> tuple[int, bool]:
         """Return the place of a key, or the one that it may take; and whether it is the key's."""
         home = hashed & self._mask
         for place in range(home, home + NEIGHBOURS):
@@ -72,38 +72,38 @@ class Keys:
                 self._met_again[place : place + NEIGHBOURS] = bytes(NEIGHBOURS)
 
 
-class Numbers:
+class NumberTable:
     """A number for each of many keys."""
 
     def __init__(self, places: int) -> None:
-        self._keys = Keys(places)
+        self._keys = KeyTable(places)
         self._numbers = array("q", bytes(8 * len(self._keys)))
 
     def get(self, key: Hashable, default: int) -> int:
         """Return the number of a key, if it is remembered."""
-        place, is_known = self._keys.find(_hash(key))
+        place, is_known = self._keys.locate(_hash(key))
         return self._numbers[place] if is_known else default
 
     def put(self, key: Hashable, number: int) -> None:
         """Remember the number of a key."""
         hashed = _hash(key)
-        place, _ = self._keys.find(hashed)
+        place, _ = self._keys.locate(hashed)
         self._keys.take(place, hashed)
         self._numbers[place] = number
 
 
-class Distinct:
-    """Admits so many distinct values of each key: the first ones."""
+class DistinctLimiter:
+    """Lets the first `limit` distinct values of each key pass."""
 
     def __init__(self, limit: int, places: int) -> None:
         self._limit = limit
-        self._keys = Keys(places)
+        self._keys = KeyTable(places)
         self._few = array("q", bytes(8 * FEW * len(self._keys)))
         self._many: OrderedDict[int, set[int]] = OrderedDict()  # the key that was met last at the end
         self._total = 0  # values in there
 
-    def admits(self, key: Hashable, value: Hashable) -> bool:
-        """Tell whether a value is one of the first so many of its key."""
+    def take(self, key: Hashable, value: Hashable) -> bool:
+        """Count a value; return whether it is one of the first `limit` of its key."""
         hashed, wanted = _hash(key), _hash(value)
         values = self._many.get(hashed)
         if values is None:
@@ -130,7 +130,7 @@ class Distinct:
 
     def _start_of_few(self, hashed: int) -> int:
         """Return where the first few values of a key are: all 0 if it was not known."""
-        place, is_known = self._keys.find(hashed)
+        place, is_known = self._keys.locate(hashed)
         if not is_known:
             self._keys.take(place, hashed)
             self._few[place * FEW : place * FEW + FEW] = array("q", bytes(8 * FEW))

@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from enum import StrEnum
 from pathlib import Path  # noqa: TC003 - the settings are read from the types at run time
+from typing import NamedTuple
 
 DAY_S = 86_400.0
 MAX_RETRY_AFTER_S = DAY_S  # nobody keeps a crawler away for longer by one header
@@ -14,8 +16,8 @@ MAX_RETRY_AFTER_S = DAY_S  # nobody keeps a crawler away for longer by one heade
 # A site that fails over and over gets twice the wait with each further failure, within these bounds.
 PATIENT_FAILURES = 2  # so many in a row are just the web; a site with more is in trouble (`Stats.in_trouble`)
 MAX_DOUBLINGS = 6
-MAX_BACK_OFF_S = 3_600.0
-LEAST_BACK_OFF_S = 1.0  # what is doubled where there is hardly a delay
+MAX_BACKOFF_S = 3_600.0
+LEAST_BACKOFF_S = 1.0  # what is doubled where there is hardly a delay
 
 # A slow server is given so many times the time that it took, but not more than so many times its delay.
 SLOWNESS_FACTOR = 10
@@ -79,23 +81,55 @@ class PaceSettings:
     )
 
 
+class WaitCause(StrEnum):
+    """Why a site waits for its next turn."""
+
+    DELAY = "delay"  # of the crawl
+    CRAWL_DELAY = "Crawl-delay"  # of its robots.txt, or the operator's for this site
+    RETRY_AFTER = "Retry-After"
+    BACKOFF = "back-off"  # it failed several times in a row
+    SUSPENDED = "suspended"  # it failed so often that it is tried again much later
+    SLOWNESS = "slow answer"
+
+
+class TurnWait(NamedTuple):
+    """How long a site waits for its next turn, and why."""
+
+    wait_s: float
+    cause: WaitCause
+
+
 def step_gap_s(settings: PaceSettings, delay_s: float) -> float:
     """Return the pause between robots.txt or a redirect and the next request of the same turn."""
     return min(settings.step_gap_s, delay_s)
 
 
-def turn_wait_s(
+def turn_wait(
     settings: PaceSettings, *, delay_s: float, crawl_delay_s: float | None, retry_after_s: float | None, failures: int
-) -> float:
-    """Return the wait from the end of a site's turn to the beginning of its next: the longest that anyone asks for.
+) -> TurnWait:
+    """Return the wait from the end of a site's turn to the beginning of its next, and its cause: the longest one.
 
     `failures` counts the site's failures in a row. From the third on it is left alone for twice as long with each,
-    up to 64 times its delay or an hour, whichever is less, but never for less than its delay. In the end it is set
-    aside, and tried again much later; the first answer that is none of a site in trouble ends all that.
+    up to 64 times its delay or an hour, whichever is less, but never for less than its delay. In the end it is
+    suspended, and tried again much later; the first answer of a healthy site ends all that.
     """
+    wait = TurnWait(delay_s, WaitCause.DELAY)
     pace_s = max(delay_s, crawl_delay_s or 0.0)
-    aside_s = settings.set_aside_s if failures >= settings.set_aside_failures else 0.0
-    return max(pace_s, retry_after_s or 0.0, _back_off_s(pace_s, failures), aside_s)
+    for wait_s, cause in (
+        (pace_s, WaitCause.CRAWL_DELAY),
+        (retry_after_s or 0.0, WaitCause.RETRY_AFTER),
+        (_backoff_s(pace_s, failures), WaitCause.BACKOFF),
+        (settings.set_aside_s if failures >= settings.set_aside_failures else 0.0, WaitCause.SUSPENDED),
+    ):
+        if wait_s > wait.wait_s:
+            wait = TurnWait(wait_s, cause)
+    return wait
+
+
+def with_slowness(wait: TurnWait, *, delay_s: float, response_s: float) -> TurnWait:
+    """Return the longer of a wait and the one that a slow answer earns its site."""
+    slow_s = slowness_wait_s(delay_s=delay_s, response_s=response_s)
+    return TurnWait(slow_s, WaitCause.SLOWNESS) if slow_s > wait.wait_s else wait
 
 
 def slowness_wait_s(*, delay_s: float, response_s: float) -> float:
@@ -119,11 +153,11 @@ def parse_retry_after(value: str, now_at: float) -> float | None:
     return min(max(0.0, until_at - now_at), MAX_RETRY_AFTER_S)
 
 
-def _back_off_s(pace_s: float, failures: int) -> float:
+def _backoff_s(pace_s: float, failures: int) -> float:
     doublings = failures - PATIENT_FAILURES
     if doublings <= 0:
         return 0.0
-    return min(max(pace_s, LEAST_BACK_OFF_S) * 2.0 ** min(doublings, MAX_DOUBLINGS), MAX_BACK_OFF_S)
+    return min(max(pace_s, LEAST_BACKOFF_S) * 2.0 ** min(doublings, MAX_DOUBLINGS), MAX_BACKOFF_S)
 
 
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?", re.ASCII)

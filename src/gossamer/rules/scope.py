@@ -14,7 +14,7 @@ from gossamer.urls import Refusal, host_of, name_of_host, normalise
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gossamer.records import Link
+    from gossamer.records import Link, QueuedUrl
     from gossamer.urls import Url
 
 __all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "barred_by", "read_entry", "select_links"]
@@ -162,6 +162,12 @@ def read_entry(text: str) -> str | Refusal:
 def may_lead_on(depth: int, max_depth: int | None) -> bool:
     """Tell whether the crawl may follow links of a page at `depth`."""
     return max_depth is None or depth < max_depth
+
+
+def is_same_crawl(named: Url, url: QueuedUrl, *, site: str, scope: Scope) -> bool:
+    """Return whether a page that stands in another's place may be asked for in the same crawl, of the same site."""
+    seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
+    return named.site == site and (seeded or named.host == url.host or scope is not Scope.HOST)
 
 
 def select_links(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.records import Kind, Reason
 from gossamer.rules.hosts import robots_url, rules_of
+from gossamer.rules.memories import DistinctLimiter
 from gossamer.rules.robots import allows
 from gossamer.urls import Url, hash_url, identify, name_of_host, normalise
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gossamer.records import HostState, QueuedUrl
 
 MAX_STEPS: Final = 5  # indexes and redirects behind each other; the protocol allows one index
+HOST_PLACES: Final = 1 << 14  # for hosts and the first sitemaps of each: 0.7 MB
 MAX_NAMED: Final = 1_000  # by one robots.txt; the rest is not looked at
 CONVENTIONAL_PATH: Final = "/sitemap.xml"
 _BEHALF: Final = "#"  # no normalised URL has a fragment
@@ -41,6 +43,17 @@ class SitemapSettings:
             "minimum": 1,
         },
     )
+
+
+class SitemapQuota:
+    """Limits the sitemaps of each host. A restart forgets what was counted, as with other limits."""
+
+    def __init__(self, settings: SitemapSettings) -> None:
+        self._files = DistinctLimiter(settings.max_sitemaps, HOST_PLACES)
+
+    def take(self, sitemap: Url) -> bool:
+        """Count a sitemap of its host; return whether it is within the limit."""
+        return self._files.take(sitemap.host, sitemap.url_hash)
 
 
 class Submission(NamedTuple):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from gossamer.rules.memories import Distinct, Numbers, Places
+from gossamer.rules.memories import DistinctLimiter, NumberTable, RecentHashes
 from gossamer.urls import identify
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ PASSED_PLACES: Final = 1 << 17  # for links that are known to pass: 1 MB
 SHOWN_PLACES: Final = 1 << 18  # for contents that were shown: 2 MB
 PATH_PLACES: Final = 1 << 16  # for paths and the parameters under them: 2.5 MB
 SITE_PLACES: Final = 1 << 16  # for sites: a megabyte for each number, 2.5 MB for their hosts
-VOICE_PLACES: Final = 1 << 17  # for who linked to whom: 1 MB
-MAX_VOICES: Final = 100  # sites that speak for another
-MAX_PATIENCE: Final = 10_000
+REFERRER_PLACES: Final = 1 << 17  # for who linked to whom: 1 MB
+MAX_REFERRERS: Final = 100  # sites that speak for another
+MAX_KNOWN_CONTENT: Final = 10_000
 NEW_CONTENT: Final = 2  # so many more pages with known content, for each with new one
 JUMP_YEARS: Final = 200  # calendars are left step by step: a number further away is no year
 
@@ -193,14 +193,14 @@ class TrapGuard:
 
     def __init__(self, settings: TrapSettings) -> None:
         self._settings = settings
-        self._passed = Places(PASSED_PLACES)
-        self._parameter_sets = Distinct(settings.max_parameter_sets, PATH_PLACES)
-        self._hosts = Distinct(settings.max_hosts_per_site, SITE_PLACES)
-        self._heard = Places(VOICE_PLACES)
-        self._voices = Numbers(SITE_PLACES)  # other sites that link to it
-        self._shown = Places(SHOWN_PLACES)
-        self._pages = Numbers(SITE_PLACES)
-        self._patience = Numbers(SITE_PLACES)  # with content that is known already
+        self._passed = RecentHashes(PASSED_PLACES)
+        self._parameter_sets = DistinctLimiter(settings.max_parameter_sets, PATH_PLACES)
+        self._hosts = DistinctLimiter(settings.max_hosts_per_site, SITE_PLACES)
+        self._links_seen = RecentHashes(REFERRER_PLACES)
+        self._referrers = NumberTable(SITE_PLACES)  # other sites that link to it
+        self._shown = RecentHashes(SHOWN_PLACES)
+        self._pages = NumberTable(SITE_PLACES)
+        self._known_content_left = NumberTable(SITE_PLACES)  # with content that is known already
 
     def select(
         self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int
@@ -214,7 +214,7 @@ class TrapGuard:
         refused: Counter[Trap] = Counter()
         for link in links:
             if link.site != site:
-                self._hear(link.site, site)
+                self._note_referrer(link.site, site)
             if link.url_hash in self._passed:  # most links of a page are on its neighbours too
                 kept.append(link)
                 continue
@@ -222,7 +222,7 @@ class TrapGuard:
                 link = identify(url)
             trap = find_trap(link, settings=self._settings, year=year)
             if trap is None and self._settings.trap_limits:
-                trap = (spent if link.site == site else None) or self._remembered(link, host)
+                trap = (spent if link.site == site else None) or self._take_remembered(link, host)
             if trap is None:
                 kept.append(link)
                 self._passed.add(link.url_hash)
@@ -233,40 +233,40 @@ class TrapGuard:
     def note_page(self, site: str, content: Hashable) -> None:
         """Remember that a site has shown a page, and what was on it."""
         shown, first = (site, content), self._settings.same_content_patience
-        patience = self._patience.get(site, first)
+        left = self._known_content_left.get(site, first)
         if shown in self._shown:
-            patience -= 1
+            left -= 1
         else:
             self._shown.add(shown)
-            patience = min(patience + NEW_CONTENT, MAX_PATIENCE + first)
-        self._patience.put(site, patience)
+            left = min(left + NEW_CONTENT, MAX_KNOWN_CONTENT + first)
+        self._known_content_left.put(site, left)
         self._pages.put(site, self._pages.get(site, 0) + 1)
 
-    def _hear(self, site: str, voice: str) -> None:
+    def _note_referrer(self, site: str, referrer: str) -> None:
         """Remember that another site links to a site."""
-        said = (site, voice)
-        if said not in self._heard:
-            self._heard.add(said)
-            self._voices.put(site, min(self._voices.get(site, 0) + 1, MAX_VOICES))
+        pair = (site, referrer)
+        if pair not in self._links_seen:
+            self._links_seen.add(pair)
+            self._referrers.put(site, min(self._referrers.get(site, 0) + 1, MAX_REFERRERS))
 
     def _spent(self, site: str, pages: int) -> Trap | None:
         """Tell why a site's own links are followed no further, if they are not."""
         if not self._settings.trap_limits:
             return None
-        if self._patience.get(site, 1) <= 0:
+        if self._known_content_left.get(site, 1) <= 0:
             return Trap.SAME_CONTENT
         pages = max(pages, self._pages.get(site, 0))  # pages that are read but not kept are known here alone
-        budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._voices.get(site, 0)
+        budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._referrers.get(site, 0)
         return Trap.SITE_BUDGET if pages >= budget else None
 
-    def _remembered(self, link: Url, host: str) -> Trap | None:
-        """Tell whether a link is one too many of its kind."""
-        if link.host != host and not self._hosts.admits(link.site, link.host):
+    def _take_remembered(self, link: Url, host: str) -> Trap | None:
+        """Count a link among its kind; return the limit that it exceeds, if it does."""
+        if link.host != host and not self._hosts.take(link.site, link.host):
             return Trap.MANY_HOSTS
         path, mark, query = link.url.partition("?")
         if mark:
             names = tuple(sorted({part.partition("=")[0] for part in query.split("&")}))
-            if not self._parameter_sets.admits(path, names):
+            if not self._parameter_sets.take(path, names):
                 return Trap.PARAMETER_SETS
         return None
 

@@ -48,3 +48,16 @@ class DiskGuard:
         limit = self._min_free_bytes * (_RESUME_FACTOR if self.is_paused else 1)
         self.is_paused = free_bytes < limit
         return self.is_paused
+
+
+class DiskWatch:
+    """Watches the disk of a crawl's folder."""
+
+    def __init__(self, folder: Path, min_free_bytes: int) -> None:
+        self._folder = folder
+        self._guard = DiskGuard(min_free_bytes)
+
+    def check(self) -> str:
+        """Look at the disk; return what is wrong with the room on it, in a few words, or nothing."""
+        free_bytes = free_space(self._folder)
+        return self._guard.complaint(mount_point(self._folder), free_bytes) if self._guard.look(free_bytes) else ""

@@ -1,10 +1,11 @@
-"""One process's part of a crawl: takes what is due, fetches it, and reports. Read `worker.py` first."""
+"""One process's part of a crawl: performs the steps of turns, and exchanges batches with the frontier.
 
-from gossamer.worker.desk import Desk
+Read `driver.py` first. What a turn decides is in `gossamer.turn`.
+"""
+
+from gossamer.worker.driver import Worker, report_hook_failure
 from gossamer.worker.figures import Figures
-from gossamer.worker.hooks import Hooks
-from gossamer.worker.manners import Manners
+from gossamer.worker.parts import WorkerParts, WorkerTerms
 from gossamer.worker.settings import WorkerSettings
-from gossamer.worker.worker import Worker
 
-__all__ = ["Desk", "Figures", "Hooks", "Manners", "Worker", "WorkerSettings"]
+__all__ = ["Figures", "Worker", "WorkerParts", "WorkerSettings", "WorkerTerms", "report_hook_failure"]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.clock import Clock
     from gossamer.records import Outcome, RequestRow
+    from gossamer.turn import Effects
     from gossamer.workbench import Workbench
 
 TRAP = "trap_"  # what the figures of refused links begin with
@@ -32,6 +33,11 @@ LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
 # Looking a label up costs more than counting by it; there are few.
 _requests = lru_cache(maxsize=None)(metrics.REQUESTS_TOTAL.labels)
+_COUNTED = {  # what turns count: what the figures begin with, and the metric
+    "traps": (TRAP, metrics.TRAP_REFUSALS_TOTAL),
+    "sitemaps": (SITEMAPS, metrics.SITEMAPS_TOTAL),
+    "sitemap_entries": (SITEMAP_ENTRIES, metrics.SITEMAP_ENTRIES_TOTAL),
+}
 _outcomes = lru_cache(maxsize=None)(metrics.FRONTIER_OUTCOMES_TOTAL.labels)
 
 
@@ -63,8 +69,20 @@ class Figures:
         _requests(row.kind, row.reason or f"{row.status // 100}xx").inc()
         metrics.BODY_BYTES_TOTAL.inc(row.bytes)
 
-    def outcome(self, outcome: Outcome) -> None:
-        """Count what became of a URL."""
+    def count(self, effects: Effects) -> None:
+        """Count what a turn changed."""
+        for outcome in effects.outcomes.values():
+            self._outcome(outcome)
+        for (what, kind), times in effects.counts.items():
+            if what == "clamped_delays":
+                metrics.CLAMPED_DELAYS_TOTAL.inc(times)
+            else:
+                prefix, metric = _COUNTED[what]
+                self._counts[f"{prefix}{kind}"] += times
+                metric.labels(kind).inc(times)
+
+    def _outcome(self, outcome: Outcome) -> None:
+        """Count the outcome of a URL."""
         if isinstance(outcome, Done):
             name = "pages" if outcome.page else "no_page"
         elif isinstance(outcome, GivenUp | Barred):
@@ -75,32 +93,9 @@ class Figures:
         self._counts[name] += 1
         _outcomes(name).inc()
 
-    def refused(self, trap: str, links: int = 1) -> None:
-        """Count links that a limit against traps refused."""
-        self._counts[f"{TRAP}{trap}"] += links
-        metrics.TRAP_REFUSALS_TOTAL.labels(trap).inc(links)
-
-    def sitemaps(self, what: str, files: int = 1) -> None:
-        """Count sitemaps: found, read, unread (it was none), refused (of another site, or nested), too_many."""
-        if files:
-            self._counts[f"{SITEMAPS}{what}"] += files
-            metrics.SITEMAPS_TOTAL.labels(what).inc(files)
-
-    def sitemap_entries(self, what: str, entries: int) -> None:
-        """Count what sitemaps list: accepted, not_wanted by the crawl's limits, of a foreign_host, with a bad_url."""
-        if entries:
-            self._counts[f"{SITEMAP_ENTRIES}{what}"] += entries
-            metrics.SITEMAP_ENTRIES_TOTAL.labels(what).inc(entries)
-
-    def in_hand(self, bench: Workbench, turns: int, in_outage: bool) -> None:
-        """Note what is in hand."""
-        self._now = {
-            "sites_in_hand": len(bench),
-            "sites_due": bench.due,
-            "urls_in_hand": bench.urls,
-            "turns": turns,
-            "outage": in_outage,
-        }
+    def show_load(self, bench: Workbench, **load: float) -> None:
+        """Note what is in hand and under way."""
+        self._now = {"sites_in_hand": len(bench), "sites_due": bench.due, "urls_in_hand": bench.urls, **load}
         self._next_due_s = bench.next_due_s
 
     async def watch_loop(self) -> None:

@@ -10,12 +10,15 @@ import pytest
 
 from gossamer.frontier import FrontierError
 from gossamer.frontier.sqlite import SqliteFrontier
-from gossamer.records import Claimed, Link, Retry
+from gossamer.records import Claim, Claimed, Link, Retry
 from gossamer.rules.scope import Exclusions
+from gossamer.store.disk import DiskWatch
 from gossamer.store.store import Store, StoreSettings
+from gossamer.turn import Effects
 from gossamer.urls import identify
-from gossamer.workbench import Workbench, WorkbenchSettings
-from gossamer.worker import Desk, WorkerSettings
+from gossamer.workbench import SiteInHand, Workbench, WorkbenchSettings
+from gossamer.worker.client import FrontierClient
+from gossamer.worker.membership import FrontierThread, Membership
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,25 +45,49 @@ class FailingFrontier(SqliteFrontier):
 
 
 @contextmanager
-def office(folder: Path, clock: Callable[[], float]) -> Iterator[tuple[FailingFrontier, Workbench, Desk]]:
-    """A frontier that knows one page, a worker's desk, and the workbench it fills."""
+def office(
+    folder: Path, clock: Callable[[], float]
+) -> Iterator[tuple[FailingFrontier, Workbench, FrontierClient, Membership]]:
+    """A frontier that knows one page, a worker's client and membership, and the workbench that the client fills."""
     with FailingFrontier(folder / "frontier.sqlite", clock=clock) as frontier:
         frontier.resume(delay_s=0.5)
         frontier.add([Link(*PAGE, 0)])
         bench = Workbench(WorkbenchSettings())
-        desk = Desk(
+        thread = FrontierThread()
+        membership = Membership(
             frontier=frontier,
-            store=Store(folder, "w1", StoreSettings(), operator="", user_agent=""),
-            bench=bench,
-            exclusions=Exclusions(),
+            thread=thread,
             label="test",
-            folder=folder,
-            min_free_bytes=0,
-            settings=WorkerSettings(batch_s=0.05, heartbeat_s=0.05),
+            heartbeat_s=0.05,
+            own_exclusions=Exclusions(),
             clock=clock,
             figures=dict,
         )
-        yield frontier, bench, desk
+        client = FrontierClient(
+            frontier=frontier,
+            thread=thread,
+            membership=membership,
+            store=Store(folder, "w1", StoreSettings(), operator="", user_agent=""),
+            bench=bench,
+            disk=DiskWatch(folder, 0),
+            batch_s=0.05,
+            clock=clock,
+        )
+        yield frontier, bench, client, membership
+        thread.close()
+
+
+def site_in_hand(epoch: int) -> SiteInHand:
+    return SiteInHand(Claim(site="a.test", epoch=epoch, delay_s=0.5, urls=(), hosts={}))
+
+
+def retried() -> Effects:
+    """What a turn reports whose page is to be tried again."""
+    return Effects(outcomes={PAGE.url_hash: Retry(wait_s=0)})
+
+
+def nothing() -> None:
+    """Hear that something changed."""
 
 
 def test_a_wait_that_a_site_asked_for_survives_a_report_that_failed(tmp_path: Path) -> None:
@@ -69,7 +96,7 @@ def test_a_wait_that_a_site_asked_for_survives_a_report_that_failed(tmp_path: Pa
 
 async def _report_through_a_failure(folder: Path) -> None:
     clock_s = 1_000.0
-    with office(folder, lambda: clock_s) as (frontier, bench, desk):
+    with office(folder, lambda: clock_s) as (frontier, bench, client, _membership):
         frontier.join("test")
         claimed = frontier.claim(1)
         assert isinstance(claimed, Claimed)
@@ -78,10 +105,10 @@ async def _report_through_a_failure(folder: Path) -> None:
         assert site is not None
         site.urls.clear()
         bench.finish(site, clock_s + RETRY_AFTER_S)
-        desk.ledger.note_outcome("a.test", site.epoch, PAGE.url_hash, Retry(wait_s=0))
-        desk.give_back(site, clock_s + RETRY_AFTER_S)
+        client.note(site, retried())
+        client.release(site, clock_s + RETRY_AFTER_S)
         frontier.failures = 1
-        await desk.finish()
+        await client.finish()
         state = frontier.find_site("a.test")
         assert state is not None
         assert state.owner is None
@@ -89,43 +116,43 @@ async def _report_through_a_failure(folder: Path) -> None:
 
 
 def test_a_stop_while_reports_fail_for_long_already_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gossamer.worker.desk.MOST_PATIENCE_S", 0.05)
+    monkeypatch.setattr("gossamer.worker.client.MAX_BACKOFF_S", 0.05)
     with pytest.raises(FrontierError):
         asyncio.run(_stop_while_reports_fail(tmp_path))
 
 
 async def _stop_while_reports_fail(folder: Path) -> None:
-    with office(folder, lambda: 1_000.0) as (frontier, _, desk):
+    with office(folder, lambda: 1_000.0) as (frontier, _, client, _membership):
         frontier.join("test")
         frontier.failures = many = 10**9
-        desk.ledger.note_outcome("a.test", 1, PAGE.url_hash, Retry(wait_s=0))
-        rhythm = asyncio.create_task(desk.serve())
+        client.note(site_in_hand(1), retried())
+        rhythm = asyncio.create_task(client.serve(nothing))
         await _until(lambda: many - frontier.failures > 3)
-        desk.close()
+        client.close()
         await asyncio.wait_for(rhythm, 30)
 
 
 def test_another_reason_why_reports_fail_is_told_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("gossamer.worker.desk.MOST_PATIENCE_S", 0.05)
+    monkeypatch.setattr("gossamer.worker.client.MAX_BACKOFF_S", 0.05)
     asyncio.run(_fail_for_two_reasons(tmp_path))
     told = [record.getMessage() for record in caplog.records if "Reports cannot" in record.getMessage()]
     assert ["connection lost" in told[0], "disk full" in told[1], len(told)] == [True, True, 2]
 
 
 async def _fail_for_two_reasons(folder: Path) -> None:
-    with office(folder, lambda: 1_000.0) as (frontier, _, desk):
+    with office(folder, lambda: 1_000.0) as (frontier, _, client, _membership):
         frontier.join("test")
         frontier.failures = 6
-        desk.ledger.note_outcome("a.test", 1, PAGE.url_hash, Retry(wait_s=0))
-        rhythm = asyncio.create_task(desk.serve())
+        client.note(site_in_hand(1), retried())
+        rhythm = asyncio.create_task(client.serve(nothing))
         await _until(lambda: frontier.failures < 4)
         frontier.reason = "disk full"
-        await _until(lambda: frontier.failures == 0 and not desk.trouble)
-        desk.close()
+        await _until(lambda: frontier.failures == 0 and not client.trouble)
+        client.close()
         await rhythm
-        await desk.finish()
+        await client.finish()
 
 
 def test_a_late_report_of_what_was_lost_leaves_in_hand_what_was_claimed_again(tmp_path: Path) -> None:
@@ -135,9 +162,12 @@ def test_a_late_report_of_what_was_lost_leaves_in_hand_what_was_claimed_again(tm
 
 async def _report_late(folder: Path) -> None:
     clock_s = 1_000.0
-    with office(folder, lambda: clock_s) as (frontier, bench, desk):
+    with office(folder, lambda: clock_s) as (frontier, bench, client, membership):
         worker = frontier.join("test")
-        rhythm = [asyncio.create_task(desk.serve()), asyncio.create_task(desk.beat())]
+        rhythm = [
+            asyncio.create_task(client.serve(nothing)),
+            asyncio.create_task(membership.beat(changed=nothing, died=bench.clear)),
+        ]
         await _until(lambda: bench.held() == {"a.test": 1})
         site = bench.next_turn(clock_s)
         assert site is not None
@@ -145,13 +175,14 @@ async def _report_late(folder: Path) -> None:
             assert other.recover(worker) == 1
         clock_s += 1.0
         await _until(lambda: bench.held() == {"a.test": 2})
-        desk.ledger.note_outcome("a.test", site.epoch, PAGE.url_hash, Retry(wait_s=0))
-        desk.give_back(site, clock_s)
-        await desk.ledger.hurry()
+        client.note(site, retried())
+        client.release(site, clock_s)
+        await client.commit(site, Effects(), urgent=True)
         assert bench.held() == {"a.test": 2}
-        desk.close()
+        client.close()
+        membership.close()
         await asyncio.gather(*rhythm)
-        await desk.finish()
+        await client.finish()
 
 
 def test_a_worker_that_hears_twice_of_its_death_joins_again_once(tmp_path: Path) -> None:
@@ -159,10 +190,10 @@ def test_a_worker_that_hears_twice_of_its_death_joins_again_once(tmp_path: Path)
 
 
 async def _hear_twice(folder: Path) -> None:
-    with office(folder, lambda: 1_000.0) as (frontier, _, desk):
+    with office(folder, lambda: 1_000.0) as (frontier, _, client, membership):
         dead = frontier.join("test")
-        assert all(await asyncio.gather(desk._join_anew(0), desk._join_anew(0)))
-        await desk.finish()
+        assert all(await asyncio.gather(membership.rejoin(0, nothing), membership.rejoin(0, nothing)))
+        await client.finish()
         assert frontier.join("next") == dead + 2
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gossamer.worker.lease import Lease
+from gossamer.worker.membership import Lease
 
 
 class Clock:

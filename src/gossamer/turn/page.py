@@ -1,0 +1,215 @@
+"""The life of a page: may it be asked for, ask, judge the answer, parse, keep. Read this first.
+
+A turn is a generator without I/O. It yields the steps that it needs (`steps.py`), is sent what came of each, and
+returns one `TurnResult`. The worker performs the steps.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from gossamer.parse.wishes import reserves_ai
+from gossamer.records import Barred, Done, Fetched, GivenUp, Kind, Link, ParseFailed, Reason, RequestKind
+from gossamer.rules.answers import Kept, Moved, Refused, TryLater
+from gossamer.rules.hosts import refusal_of
+from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical, robots_signals
+from gossamer.rules.scope import is_same_crawl, may_lead_on
+from gossamer.rules.sitemaps import submission_of
+from gossamer.turn.links import choose_links
+from gossamer.turn.redirects import follow_redirect, step_to_http
+from gossamer.turn.robots import obey_site_delay, obtain_permission
+from gossamer.turn.rows import link_rows, page_row
+from gossamer.turn.sitemaps import as_sitemap, read_sitemap
+from gossamer.turn.state import Turn
+from gossamer.turn.steps import (
+    UNAVAILABLE,
+    Commit,
+    Deliver,
+    Keep,
+    KeepAnswer,
+    LookUp,
+    Missing,
+    Parse,
+    StepInterruptedError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from gossamer.records import ParsedPage, QueuedUrl
+    from gossamer.turn.effects import TurnResult
+    from gossamer.turn.settings import TurnMemories, TurnSettings
+    from gossamer.turn.steps import Moment, Step
+    from gossamer.urls import Url
+    from gossamer.workbench import SiteInHand
+
+MAX_HOPS: Final = 5  # redirects within a site that one turn follows
+
+
+def take_turn(
+    site: SiteInHand, *, settings: TurnSettings, memories: TurnMemories, now: Moment
+) -> Generator[Step, Any, TurnResult]:
+    """Give a site its turn: one page or sitemap, and whatever has to come before it.
+
+    `StepInterruptedError` is thrown in where a step was cancelled or met a bug; the turn then returns its result
+    without another step. Each URL that it touched has at most one outcome; a URL without one stays queued.
+    """
+    turn = Turn(site, site.urls.popleft(), settings=settings, memories=memories, now=now)
+    try:
+        yield from obey_site_delay(turn)
+        yield from _get_page(turn)
+    except StepInterruptedError as interrupted:
+        turn.interrupt(interrupted)
+    except Exception as bug:  # ours: it costs this page a try, not the crawl
+        turn.settle_after_bug(bug)
+    return turn.result()
+
+
+def _get_page(turn: Turn) -> Generator[Step, Any, None]:
+    """Fetch a page or a sitemap behind its redirects, and settle every URL on the way.
+
+    A chain that is too long for one turn ends: its next page is queued and gets a turn of its own.
+    """
+    url = turn.queued
+    following: QueuedUrl | None = url._replace(url=submission_of(url.url).url)
+    for _ in range(MAX_HOPS + 1):
+        if following is None:
+            break
+        turn.current = following
+        turn.visited.add(following.url_hash)
+        following = yield from _visit(turn, following)
+    turn.drop_guess()
+
+
+def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]:
+    """Ask for one URL if it may be asked for, and settle it; return what follows in the same turn."""
+    if _settle_excluded(turn, url):
+        return None
+    if not (yield from obtain_permission(turn, url)):  # plant: redirect-without-robots
+        return (yield from step_to_http(turn, url))
+    url = as_sitemap(turn, url)
+    kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE
+    yield from turn.pause()
+    if _settle_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
+        return None
+    for_links = may_lead_on(url.depth, turn.settings.scope.max_depth)
+    answer = yield from turn.ask(url.url, url.host, kind, tries=turn.tries(url), for_links=for_links)
+    if isinstance(answer, Missing):
+        _settle_excluded(turn, url)
+        return None
+    verdict = turn.judge(url, answer)
+    if isinstance(verdict, Kept) and isinstance(answer, Fetched):
+        location = yield from _read(turn, url, answer)
+        return (yield from follow_redirect(turn, url, location)) if location else None
+    if isinstance(answer, Fetched):
+        yield KeepAnswer(url=url, answer=answer)
+    if isinstance(verdict, TryLater | Refused):
+        turn.give_up_or_retry(url, answer, verdict)
+        return (yield from step_to_http(turn, url))
+    assert isinstance(verdict, Moved)
+    return (yield from follow_redirect(turn, url, verdict.location))
+
+
+def _settle_excluded(turn: Turn, url: QueuedUrl) -> bool:
+    """Settle a URL that the operator excludes, unless its whole site is excluded; return whether it is excluded."""
+    orders = turn.memories.orders
+    if turn.site.site in orders.sites:  # plant: excluded-site-asked
+        turn.site.urls.clear()  # they stay queued, for the day the site is readmitted
+        return True
+    if orders.exclusions.find(url.url, url.host):
+        turn.settle(url, Barred(reason=Reason.EXCLUDED))
+        return True
+    return False
+
+
+def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, str]:
+    """Parse a page, queue its links and store it; return its target if it is only a redirect in disguise."""
+    if url.kind == Kind.SITEMAP:
+        turn.settle(url, (yield from read_sitemap(turn, url, answer)))
+        return ""
+    parsed: ParsedPage | ParseFailed = yield Parse(answer=answer, kind=RequestKind.PAGE)
+    if isinstance(parsed, ParseFailed):
+        turn.settle(url, GivenUp(reason=parsed.reason))
+        return ""
+    if parsed.refresh and parsed.refresh != url.url:
+        return parsed.refresh
+    if url.depth == 0 or not is_foreign(parsed.row.lang, turn.settings.keeping.languages):
+        turn.effects.links += choose_links(turn, url, parsed.links, depth=url.depth + 1)
+    turn.memories.traps.note_page(turn.site.site, parsed.row.text or parsed.row.content_hash)
+    yield from _keep(turn, url, answer, parsed)
+    return ""
+
+
+def _keep(turn: Turn, url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> Generator[Step, Any, None]:
+    """Store a page, or leave it out for a reason of its own; settle its URL either way."""
+    if parsed.noindex:
+        turn.settle(url, Done(page=False))
+        return
+    if answer.links_only:
+        turn.settle(url, GivenUp(reason=Reason.TYPE_REFUSED))
+        return
+    parsed = _with_robots_signals(turn, url, parsed)
+    reason = _refusal_to_keep(turn, parsed) or (yield from _give_way_to_canonical(turn, url, parsed))
+    if reason:
+        turn.settle(url, GivenUp(reason=reason))
+        if reason is Reason.NOT_CANONICAL:  # its canonical may name this one: then it has to know
+            yield Commit(effects=turn.take_effects())
+        return
+    row = yield Keep(
+        row=page_row(url, turn.site.site, answer, parsed),
+        archive=parsed.archive,
+        response_offset=parsed.response_offset,
+        answer=answer,
+        links=link_rows(url, answer, parsed),
+    )
+    if turn.memories.hooks.on_page is not None:
+        yield Deliver(row=row, answer=answer)
+    turn.site.pages += 1
+    turn.settle(url, Done(page=True))
+
+
+def _with_robots_signals(turn: Turn, url: QueuedUrl, parsed: ParsedPage) -> ParsedPage:
+    """Return a page with what its host's robots.txt says about its use beside what it says itself."""
+    found = robots_signals(turn.site.hosts.get(url.host), url.url)
+    if not found:
+        return parsed
+    lines = [f"robots.txt {name}={value}" for name, value in found]
+    signals = "\n".join([*filter(None, [parsed.row.signals]), *lines])
+    return parsed._replace(
+        row=parsed.row._replace(signals=signals),
+        noai=parsed.noai or any(reserves_ai(name, value) for name, value in found),
+    )
+
+
+def _refusal_to_keep(turn: Turn, parsed: ParsedPage) -> Reason | None:
+    """Return why a page is not kept, by what it says itself; None if it is."""
+    keeping = turn.settings.keeping
+    if keeping.respect_ai_optout and parsed.noai:
+        return Reason.AI_OPTED_OUT
+    return Reason.OTHER_LANGUAGE if is_foreign(parsed.row.lang, keeping.languages) else None
+
+
+def _give_way_to_canonical(turn: Turn, url: QueuedUrl, parsed: ParsedPage) -> Generator[Step, Any, Reason | None]:
+    """Queue the canonical page in place of this one, as near to a seed; return why this one is not kept, if so."""
+    is_wanted = turn.settings.keeping.canonical and not turn.closes_canonical_loop
+    canonical = other_canonical(parsed.row.canonical, url.url) if is_wanted else None
+    if canonical is None or not _is_available(turn, url, canonical):
+        return None
+    state = yield LookUp(url=canonical)
+    if state is UNAVAILABLE or not is_deferred_to(state):
+        return None
+    seeded = url.depth == 0
+    turn.effects.links.append(Link(*canonical, url.depth, url.rank, seeded, url.hops, via=url.url_hash))
+    return Reason.NOT_CANONICAL
+
+
+def _is_available(turn: Turn, url: QueuedUrl, named: Url) -> bool:
+    """Return whether nothing that we know of keeps us from another page: else this one is better than none."""
+    settings, state = turn.settings, turn.site.hosts.get(named.host)
+    return (
+        is_same_crawl(named, url, site=turn.site.site, scope=settings.scope.scope)
+        and turn.accept(named.url)
+        and settings.include.admits(named)
+        and not turn.memories.orders.exclusions.find(named.url, named.host)
+        and not (state and refusal_of(state, named.url))
+    )

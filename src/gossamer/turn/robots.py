@@ -1,0 +1,124 @@
+"""Whether a host's robots.txt allows a URL. A robots.txt that is not fresh is asked for first, in the same turn.
+
+What it says is durable, its sitemaps are queued and its delay is obeyed before anything else of the host is asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gossamer.records import GivenUp, RequestKind
+from gossamer.rules.answers import retry_after_of
+from gossamer.rules.elsewhere import MAX_HOPS, FoundRobots, judge_found
+from gossamer.rules.hosts import asked_delay_s, is_fresh, refusal_of, robots_redirect, robots_url, rules_of
+from gossamer.turn.sitemaps import find_sitemaps
+from gossamer.turn.steps import AskElsewhere, Commit, Missing
+from gossamer.urls import host_of, identify
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from gossamer.records import HostState, QueuedUrl
+    from gossamer.turn.state import Turn
+    from gossamer.turn.steps import AskedElsewhere, Step
+
+
+def obey_site_delay(turn: Turn) -> Generator[Step, Any, None]:
+    """Give a site the delay that the operator wants for it; the frontier knows it before the site is asked."""
+    site = turn.site
+    wanted_s = turn.settings.site_delays_s.get(site.site, 0.0)
+    if wanted_s > site.own_delay_s:
+        site.own_delay_s = wanted_s
+        _lengthen_delay(turn)
+        turn.effects.own_delay_s = site.own_delay_s
+        yield Commit(effects=turn.take_effects())
+
+
+def obtain_permission(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, bool]:
+    """Return whether robots.txt allows a URL, after asking for it if need be; settle what it forbids."""
+    state = turn.site.hosts.get(url.host)
+    if is_fresh(state, turn.now.wall_at):
+        turn.adopt_guess(url)
+    else:
+        state = yield from _renew(turn, url, state)
+    if state is None:
+        return False
+    if reason := refusal_of(state, url.url):
+        turn.settle(url, GivenUp(reason=reason))
+        return False
+    return True
+
+
+def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[Step, Any, HostState | None]:
+    """Ask for a host's robots.txt and keep what it says; return None if there is nothing to go by for now."""
+    site, settings = turn.site, turn.settings
+    found = yield from _find(turn, url)
+    if found is None:
+        return None
+    answer = found.answer
+    read = judge_found(
+        found,
+        host=url.host,
+        previous=former,
+        agent=settings.agent,
+        now_at=turn.now.wall_at,
+        settings=settings.robots,
+    )
+    if answer is not None and (read.unreachable or turn.is_excused(answer)):
+        turn.give_up_or_retry(url, answer, turn.judge(url, answer))
+        return None
+    turn.adopt_guess(url)
+    is_alias = host_of(found.own_url) != url.host
+    sitemaps = yield from find_sitemaps(turn, url, read.state, previous=former, is_alias=is_alias)
+    if rules_of(read.state).delay_clamped:
+        turn.count("clamped_delays")
+    site.hosts[url.host] = read.state
+    _lengthen_delay(turn)
+    turn.effects.links += sitemaps
+    turn.note_host(read.state)
+    if read.blocked:
+        if answer is not None and found.keep_s is None:  # another site speaks for itself
+            turn.retry_after_s = retry_after_of(answer, turn.now.wall_at)
+        site.take_urls_of(url.host)  # they stay queued until the block ends
+        return None
+    # The rules are durable before the page that they allow is asked for; a long delay at once.
+    # plant: rules-not-committed-first
+    yield Commit(effects=turn.take_effects(), urgent=site.own_delay_s > settings.pace.delay_s)
+    return read.state
+
+
+def _find(turn: Turn, page: QueuedUrl) -> Generator[Step, Any, FoundRobots | None]:
+    """Look for the robots.txt of a page's host, behind at most `MAX_HOPS` redirects; None: nothing was sent."""
+    url = identify(robots_url(page.host))
+    own_url = url.url
+    seen = [own_url]
+    while True:
+        keep_s = None
+        if url.site == turn.site.site:
+            own_url = url.url
+            yield from turn.pause()
+            answer = yield from turn.ask(
+                url.url, url.host, RequestKind.ROBOTS, tries=turn.tries(page), finishing=len(seen) > 1
+            )
+            if isinstance(answer, Missing):
+                return None
+        else:
+            asked: AskedElsewhere = yield AskElsewhere(url=url, tries=turn.tries(page))
+            turn.now = asked.moment
+            if asked.answer is None:
+                return FoundRobots(own_url=own_url, moved_to=tuple(seen[1:]), wait_s=asked.wait_s)
+            answer, keep_s = asked.answer, asked.keep_s
+        target = robots_redirect(answer, url.url)  # plant: page-before-foreign-robots
+        is_last = target is None or target.url in seen or len(seen) > MAX_HOPS
+        if target is not None:
+            seen.append(target.url)
+            url = target
+        if is_last:
+            return FoundRobots(own_url=own_url, answer=answer, moved_to=tuple(seen[1:]), keep_s=keep_s)
+
+
+def _lengthen_delay(turn: Turn) -> None:
+    """Keep the longest delay that any host of the site asks for."""
+    site = turn.site
+    site.own_delay_s = max(site.own_delay_s, asked_delay_s(site.hosts.values()))  # plant: crawl-delay-ignored
+    site.delay_s = max(turn.settings.pace.delay_s, site.own_delay_s)

@@ -1,0 +1,266 @@
+"""What one turn knows and notes while it lasts: the site in hand, the time, and the effects so far. No I/O."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gossamer.records import Failed, GivenUp, Link, Reason, Retry
+from gossamer.rules.answers import Refused, TryLater, judge_answer, plain_http, retry_wait_s, shows_trouble
+from gossamer.rules.hosts import NO_ADDRESS, after_silence, answers, hang_up_s, is_answered, is_silence
+from gossamer.rules.pace import TurnWait, WaitCause, step_gap_s, turn_wait, with_slowness
+from gossamer.rules.sitemaps import reason_for
+from gossamer.turn.effects import Count, Effects, TurnResult
+from gossamer.turn.steps import NOT_SENT, Ask, Missing, Wait
+from gossamer.urls import Url
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from gossamer.records import Fetched, HostState, Outcome, QueuedUrl, RequestKind
+    from gossamer.rules.answers import Verdict
+    from gossamer.turn.settings import TurnMemories, TurnSettings
+    from gossamer.turn.steps import Asked, Moment, Step, StepInterruptedError
+    from gossamer.workbench import SiteInHand
+
+T = TypeVar("T")
+# What a turn, or a part of one, is: it yields steps, is sent their replies, and returns something.
+Steps = "Generator[Step, Any, T]"
+
+
+class Turn:
+    """One visit to a site: what it takes to get one page."""
+
+    __slots__ = (
+        "_asking", "_settled", "bug", "closes_canonical_loop", "current", "effects", "ended_s", "guess", "memories",
+        "now", "queued", "response_s", "retry_after_s", "settings", "silence", "site", "troubled_host", "visited",
+    )  # fmt: skip
+
+    def __init__(
+        self, site: SiteInHand, queued: QueuedUrl, *, settings: TurnSettings, memories: TurnMemories, now: Moment
+    ) -> None:
+        self.site = site
+        self.queued = queued  # the URL that the turn is for
+        self.settings = settings
+        self.memories = memories
+        self.now = now
+        self.current = queued  # the URL that it is about now, behind redirects
+        self.visited: set[bytes] = {queued.url_hash}
+        self.effects = Effects()
+        self.ended_s: float | None = None  # when its last request ended; None: it made none
+        self.response_s = 0.0  # how long its last answer took
+        self.retry_after_s: float | None = None  # what the server asked for
+        self.silence: Reason | None = None  # why the last host that did not answer did not
+        self.guess: QueuedUrl | None = None  # a URL under https that does not answer, while http is tried
+        self.troubled_host = ""  # the host whose last answer showed trouble
+        self.closes_canonical_loop = False  # the page's canonical redirects back to it: it is kept after all
+        self.bug: Exception | None = None
+        self._asking = False
+        self._settled: set[bytes] = set()
+
+    # ------------------------------------------------------------------ requests
+
+    def pause(self) -> Generator[Step, Any, None]:
+        """Let the step gap pass between two requests of one turn."""
+        if self.ended_s is not None:
+            self.now = yield Wait(until_s=self.ended_s + step_gap_s(self.settings.pace, self.site.delay_s))
+
+    def ask(
+        self, url: str, host: str, kind: RequestKind, *, tries: int, for_links: bool = False, finishing: bool = False
+    ) -> Generator[Step, Any, Fetched | Failed | Missing]:
+        """Make one request; note when it ended and how long its answer took."""
+        self._asking = True
+        asked: Asked = yield Ask(
+            url=url, host=host, kind=kind, tries=tries, for_links=for_links, finishing=finishing
+        )  # fmt: skip
+        self._asking = False
+        self.now = asked.moment
+        answer = asked.answer
+        if isinstance(answer, Missing):
+            return NOT_SENT
+        self.response_s = 0.0 if is_silence(answer) else answer.duration_s
+        # plant: delay-from-begin-of-request
+        self.ended_s = asked.moment.clock_s + hang_up_s(answer, self.site.delay_s)
+        return answer
+
+    def tries(self, url: QueuedUrl) -> int:
+        """Return the failures that a URL and its host have behind them."""
+        state = self.site.hosts.get(url.host)
+        return url.tries + (state.silent if state else 0)
+
+    # ------------------------------------------------------------------ what is noted
+
+    def settle(self, url: QueuedUrl, outcome: Outcome) -> None:
+        """Note the outcome of a URL. A URL of a turn has at most one."""
+        assert url.url_hash not in self._settled, f"{url.url} has an outcome already"
+        self._settled.add(url.url_hash)
+        self.effects.outcomes[url.url_hash] = outcome
+
+    def note_host(self, state: HostState) -> None:
+        """Note what was learned about a host."""
+        self.site.hosts[state.host] = state
+        self.effects.hosts.append(state)
+        self.effects.own_delay_s = self.site.own_delay_s
+
+    def count(self, what: str, kind: str = "", times: int = 1) -> None:
+        """Count something for the worker's figures."""
+        if times:
+            self.effects.counts[Count(what, kind)] += times
+
+    def take_effects(self) -> Effects:
+        """Return the effects so far, to be made durable, and begin anew."""
+        effects, self.effects = self.effects, Effects()
+        return effects
+
+    def accept(self, url: str) -> bool:
+        """Ask the program's hook whether it wants a URL, and note if the hook fails."""
+        is_wanted, failure = self.memories.hooks.accept(url)
+        if failure:
+            self.effects.hook_failures.append(failure)
+        return is_wanted
+
+    @property
+    def year(self) -> int:
+        """The present year."""
+        return time.gmtime(self.now.wall_at).tm_year
+
+    # ------------------------------------------------------------------ answers that are no page
+
+    def is_excused(self, answer: Fetched | Failed) -> bool:
+        """Return whether a request seems to have failed through an outage of our own: then it counts for nothing."""
+        return isinstance(answer, Failed) and self.memories.outage.excuses(answer.reason)
+
+    def judge(self, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
+        """Note what an answer means for the site and the host; return what it means for the URL."""
+        if is_answered(answer) and not self.is_excused(answer):
+            in_trouble = shows_trouble(answer)
+            self.site.failures = self.site.failures + 1 if in_trouble else 0
+            self.troubled_host = url.host if in_trouble else ""
+            state = self.site.hosts.get(url.host)
+            if state and state.silent:
+                self.note_host(replace(state, silent=0, given_up=None, blocked_s=0.0))
+        verdict = judge_answer(answer, tries=url.tries, now_at=self.now.wall_at, settings=self.settings.pace)
+        if isinstance(verdict, TryLater | Refused):
+            self.retry_after_s = verdict.retry_after_s  # plant: retry-after-ignored
+        return verdict
+
+    def give_up_or_retry(self, url: QueuedUrl, answer: Fetched | Failed, verdict: Verdict) -> None:
+        """Settle a URL whose answer is no page: it is tried again later, or given up."""
+        if self.is_excused(answer):
+            self.settle(url, Retry(wait_s=0, counted=False))  # plant: outage-counts-as-try
+        elif isinstance(answer, Failed) and is_silence(answer):
+            self.silence = answer.reason
+            if plain_http(url, answer.reason):
+                self.guess = url  # its outcome depends on http
+            else:
+                self._back_off_host(url)
+        elif isinstance(verdict, TryLater):
+            self.settle(url, Retry(wait_s=verdict.wait_s, counted=verdict.counted))  # plant: retry-without-wait
+        elif isinstance(verdict, Refused):
+            self.settle(url, GivenUp(reason=reason_for(url, self.site.hosts.get(url.host), verdict.reason)))
+
+    def adopt_guess(self, url: QueuedUrl) -> None:
+        """Queue a URL under http in place of the guess under https, now that its host answers."""
+        if self.guess is None:
+            return
+        guess, self.guess = self.guess, None
+        named = Url(url.url, url.url_hash, self.site.site, url.host)
+        self.effects.links.append(Link(*named, url.depth, url.rank, seeded=True, via=guess.url_hash))
+        self.settle(guess, GivenUp(reason=Reason.NO_HTTPS))
+        self._note_silence(guess.host)
+
+    def drop_guess(self) -> None:
+        """If http did not take the place of a guess under https, treat the guess like any URL of a silent host."""
+        if self.guess is not None:
+            guess, self.guess = self.guess, None
+            self._back_off_host(guess)
+
+    def _back_off_host(self, url: QueuedUrl) -> None:
+        """Let a host that did not answer back off, its URLs with it; give them up if that was its last try."""
+        state = self._note_silence(url.host)
+        in_hand = self.site.take_urls_of(url.host)  # they stay queued, unless they are given up
+        if self.guess is None:  # else the URL under http is not part of the crawl yet
+            in_hand.append(url)
+        if state.given_up:
+            for each in in_hand:
+                self.settle(each, GivenUp(reason=state.given_up))
+
+    def _note_silence(self, host: str) -> HostState:
+        """Note that a host did not answer. Its site backs off as well only if none of its hosts answers."""
+        site, reason = self.site, self.silence
+        assert reason is not None, "a host is silent for a reason"
+        if reason not in NO_ADDRESS and not any(map(answers, site.hosts.values())):
+            site.failures += 1
+        state = after_silence(site.hosts.get(host), host=host, reason=reason, settings=self.settings.pace)
+        self.note_host(state)
+        return state
+
+    # ------------------------------------------------------------------ the end
+
+    def interrupt(self, interrupted: StepInterruptedError) -> None:
+        """Take in that a step did not end. A request that was under way may have been made: it counts."""
+        if self._asking:
+            self.ended_s = interrupted.moment.clock_s
+        if interrupted.bug is not None:
+            self.settle_after_bug(interrupted.bug)
+
+    def settle_after_bug(self, bug: Exception) -> None:
+        """Settle the URL that met a bug of ours: it is tried again, because it may not meet the bug again."""
+        self.bug = bug
+        url = self.guess or self.current  # while http is tried, the URL of the crawl is the guess
+        if url.url_hash in self._settled:
+            return
+        if url.tries < self.settings.pace.max_tries:
+            self.settle(url, Retry(wait_s=retry_wait_s(url.tries, self.settings.pace)))
+        else:
+            self.settle(url, GivenUp(reason=Reason.INTERNAL_ERROR))
+
+    def result(self) -> TurnResult:
+        """Return how the turn ended, and how long its site waits for the next one.
+
+        After a wait longer than the delay, the site is given back with what was in hand of it, so that a crash does
+        not forget the wait.
+        """
+        site = self.site
+        if self.ended_s is None:
+            return TurnResult(
+                effects=self.effects, ended_s=None, wait=TurnWait(0.0, WaitCause.DELAY), bug=self.bug
+            )  # fmt: skip
+        failures = 0 if self._back_off_troubled_host() else site.failures
+        asked = self._turn_wait(failures, self.retry_after_s)
+        if asked.wait_s > site.delay_s:
+            site.urls.clear()  # they stay queued
+        return TurnResult(
+            effects=self.effects,
+            ended_s=self.ended_s,
+            wait=with_slowness(asked, delay_s=site.delay_s, response_s=self.response_s),
+            urgent=(self.retry_after_s or 0.0) > site.delay_s,
+            bug=self.bug,
+        )
+
+    def _back_off_troubled_host(self) -> bool:
+        """Let a host that is in trouble again and again back off in place of its site; return whether it does.
+
+        It does if another host of the site answers: that one can go on.
+        """
+        site = self.site
+        state = site.hosts.get(self.troubled_host)
+        others = [other for name, other in site.hosts.items() if name != self.troubled_host]
+        if state is None or not any(answers(other) and not other.blocked_s for other in others):
+            return False
+        wait_s = self._turn_wait(site.failures, None).wait_s
+        if wait_s <= site.delay_s:
+            return False
+        self.note_host(replace(state, blocked_s=wait_s))
+        site.take_urls_of(state.host)
+        return True
+
+    def _turn_wait(self, failures: int, retry_after_s: float | None) -> TurnWait:
+        return turn_wait(
+            self.settings.pace,
+            delay_s=self.site.delay_s,
+            crawl_delay_s=self.site.own_delay_s,
+            retry_after_s=retry_after_s,
+            failures=failures,
+        )

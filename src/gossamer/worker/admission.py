@@ -1,0 +1,153 @@
+"""Every bound on what a worker has under way, in one table, and one function that says what may begin now."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from gossamer.fetch.settings import FetchSettings
+from gossamer.page_process.process import PAGES_IN_PIPE
+from gossamer.records import CrawlState
+from gossamer.worker.report import FULL_LINKS, FULL_OUTCOMES
+
+TURNS_PER_REQUEST: Final = 3  # many turns only wait for the step gap behind robots.txt
+MAX_LINKS_WAITING: Final = 4 * FULL_LINKS  # more: the frontier cannot keep up
+MAX_OUTCOMES_WAITING: Final = 4 * FULL_OUTCOMES
+MAX_SITEMAP_BYTES: Final = 256_000_000  # of sitemaps that came and are still to be read
+MAX_IDLE_S: Final = 60.0  # look again after this, whatever is known
+
+_DEFAULTS: Final = FetchSettings()
+
+
+class Bound(NamedTuple):
+    """A bound on what is under way at once."""
+
+    what: str
+    default: int
+    setting: str  # that changes it; empty: a constant
+    metric: str  # the figure that shows how much of it is used
+    beyond: str  # what happens when it is reached
+
+
+BOUNDS: Final = (
+    Bound("turns", TURNS_PER_REQUEST * _DEFAULTS.in_flight, "in_flight", "turns", "no turn begins"),
+    Bound(
+        "requests for pages, until the page is stored", _DEFAULTS.in_flight, "in_flight", "in_flight", "the turn waits"
+    ),
+    Bound("requests to one address", _DEFAULTS.per_address, "per_address", "in_flight", "the request waits"),
+    Bound("bytes of bodies in flight", _DEFAULTS.max_held_bytes, "max_held_bytes", "in_flight", "no request is sent"),
+    Bound("pages with the page process", PAGES_IN_PIPE, "", "pages_waiting", "the page waits"),
+    Bound("sitemaps being read", 1, "", "sitemap_bytes_waiting", "the sitemap waits"),
+    Bound("bytes of sitemaps", MAX_SITEMAP_BYTES, "", "sitemap_bytes_waiting", "the sitemap is asked for again later"),
+    Bound("links waiting for the frontier", MAX_LINKS_WAITING, "", "links_waiting", "no turn begins"),
+    Bound("outcomes waiting for the frontier", MAX_OUTCOMES_WAITING, "", "outcomes_waiting", "no turn begins"),
+)
+
+
+class Hold(StrEnum):
+    """Why no turn may begin now."""
+
+    STOPPING = "the worker is stopping"
+    PAUSED = "the operator paused the crawl"
+    HALTED = "reports cannot be written"
+    LEASE = "the lease is half over"
+    TURNS = "as many turns as allowed are under way"
+    FRONTIER = "the frontier cannot keep up"
+    OUTAGE = "no site can be reached"
+    NOTHING_DUE = "no site is due"
+
+
+class Load(NamedTuple):
+    """What a worker has under way and knows, as far as it decides whether a turn may begin."""
+
+    state: CrawlState
+    is_stopping: bool
+    is_halted: bool  # disk or database fail
+    has_lease: bool
+    turns: int
+    max_turns: int
+    links_waiting: int
+    outcomes_waiting: int
+    until_probe_s: float | None  # None: there is no outage
+    until_due_s: float | None  # None: no site waits
+
+
+class Admission(NamedTuple):
+    """Whether a turn may begin: now, if there is no hold, else perhaps after the wait."""
+
+    hold: Hold | None
+    wait_s: float = MAX_IDLE_S
+
+
+def admit(load: Load) -> Admission:
+    """Say whether a turn may begin now; if not, why, and when to look again unless something changes."""
+    if load.is_stopping or load.state is CrawlState.STOPPING:
+        return Admission(Hold.STOPPING)
+    if load.state is CrawlState.PAUSED:
+        return Admission(Hold.PAUSED)
+    if load.is_halted:
+        return Admission(Hold.HALTED)
+    if not load.has_lease:
+        return Admission(Hold.LEASE)
+    if load.turns >= load.max_turns:
+        return Admission(Hold.TURNS)
+    if load.links_waiting >= MAX_LINKS_WAITING or load.outcomes_waiting >= MAX_OUTCOMES_WAITING:
+        return Admission(Hold.FRONTIER)
+    if load.until_probe_s:
+        return Admission(Hold.OUTAGE, min(load.until_probe_s, MAX_IDLE_S))
+    if load.until_due_s is None or load.until_due_s > 0:
+        return Admission(
+            Hold.NOTHING_DUE, MAX_IDLE_S if load.until_due_s is None else min(load.until_due_s, MAX_IDLE_S)
+        )
+    return Admission(None, 0.0)
+
+
+class Room:
+    """The slots that all turns of a worker share."""
+
+    def __init__(self, in_flight: int) -> None:
+        self.requests = asyncio.Semaphore(in_flight)  # plant: too-many-in-flight
+        self.sitemap = asyncio.Lock()  # a large one takes as much memory as many pages: one at a time
+        self.sitemap_bytes = 0
+        self.pages_waiting = 0  # for the page process, or with it
+
+
+class TurnSlots:
+    """What one turn holds of the room. A turn holds a request's slot while it has a body in hand."""
+
+    __slots__ = ("_has_request", "_has_sitemap", "_room", "_sitemap_bytes")
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._has_request = False
+        self._has_sitemap = False
+        self._sitemap_bytes = 0
+
+    async def take_request(self) -> None:
+        """Wait for a request's slot, and hold it until `release`."""
+        self.release()
+        await self._room.requests.acquire()
+        self._has_request = True
+
+    async def take_sitemap(self, size_bytes: int) -> bool:
+        """Wait until no other sitemap is read, and hold that until `release`; return whether there was room."""
+        room = self._room
+        if room.sitemap_bytes and room.sitemap_bytes + size_bytes > MAX_SITEMAP_BYTES:
+            return False
+        room.sitemap_bytes += size_bytes
+        self._sitemap_bytes = size_bytes
+        await room.sitemap.acquire()
+        self._has_sitemap = True
+        return True
+
+    def release(self) -> None:
+        """Give back everything that the turn holds."""
+        if self._has_request:
+            self._has_request = False
+            self._room.requests.release()
+        self._room.sitemap_bytes -= self._sitemap_bytes
+        self._sitemap_bytes = 0
+        if self._has_sitemap:
+            self._has_sitemap = False
+            self._room.sitemap.release()

@@ -1,0 +1,257 @@
+"""Exchanges batches with the frontier: reports go out, claims come in. Everything that blocks runs in one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gossamer.frontier import FrontierError
+from gossamer.frontier.patience import growing_wait_s
+from gossamer.records import GONE, Claimed, CrawlState
+from gossamer.turn.steps import UNAVAILABLE
+from gossamer.wording import count
+from gossamer.worker.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gossamer.frontier import WorkerFrontier
+    from gossamer.frontier.clock import Clock
+    from gossamer.records import Gone, HostState, UrlState
+    from gossamer.store.disk import DiskWatch
+    from gossamer.store.store import PageStore
+    from gossamer.turn import Effects
+    from gossamer.turn.steps import Missing
+    from gossamer.urls import Url
+    from gossamer.workbench import SiteInHand, Workbench
+    from gossamer.worker.membership import FrontierThread, Membership
+
+log = logging.getLogger(__name__)
+
+LEAST_BATCH_S: Final = 0.05  # between two batches, also when one is urgent
+MAX_BACKOFF_S: Final = 4.0  # between two attempts while the frontier or the disk fails
+MAX_CLAIM_WAIT_S: Final = 2.0  # links of other workers can make a site due sooner than a claim was told
+RELEASED_AT_ONCE: Final = 1_000  # sites, at a stop: other workers want to get through
+LAST_ATTEMPTS: Final = 3  # at a stop; what is not reported then is repeated after the next start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Exchanged:
+    """What came back for a report."""
+
+    lost: tuple[tuple[str, int], ...]  # sites, by epoch, that are not ours any more
+    claimed: Claimed | Gone | None
+    disk_trouble: str  # empty if there is room
+    joins: int  # of the member that handed it in
+
+
+class FrontierClient:
+    """Hands in what turns report and fills the workbench with claimed sites."""
+
+    def __init__(
+        self,
+        *,
+        frontier: WorkerFrontier,
+        thread: FrontierThread,
+        membership: Membership,
+        store: PageStore,
+        bench: Workbench,
+        disk: DiskWatch,
+        batch_s: float,
+        clock: Clock,
+    ) -> None:
+        self.trouble = ""  # what is wrong, in a few words; empty if all is well
+        self.is_halted = False  # what would be fetched could not be kept
+        self._frontier = frontier
+        self._thread = thread
+        self._membership = membership
+        self._store = store
+        self._bench = bench
+        self._disk = disk
+        self._batch_s = batch_s
+        self._clock = clock
+        self._report = Report()
+        self._committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._urgent = asyncio.Event()  # do not wait for the next regular batch
+        self._closed = asyncio.Event()
+        self._is_stopping = False
+        self._is_unsure = False  # the result of the last operation is unknown
+        self._claim_from_s = -float("inf")  # no claim before then is of use
+
+    # ------------------------------------------------------------------ what turns need
+
+    @property
+    def links_waiting(self) -> int:
+        """How many links wait for the next batch."""
+        return len(self._report.links)
+
+    @property
+    def outcomes_waiting(self) -> int:
+        """How many outcomes wait for the next batch."""
+        return self._report.outcomes
+
+    def note(self, site: SiteInHand, effects: Effects, *, urgent: bool = False) -> None:
+        """Report what a turn changed, with the next batch or, if that is urgent, at once."""
+        self._report.add(site, effects)
+        if urgent or self._report.is_full:
+            self._urgent.set()
+
+    async def commit(self, site: SiteInHand, effects: Effects, *, urgent: bool) -> None:
+        """Report what a turn changed, and wait until it is durable, with everything that was reported before."""
+        self.note(site, effects, urgent=urgent)
+        await asyncio.shield(self._committed)  # others wait for it too
+
+    def release(self, site: SiteInHand, due_s: float) -> None:
+        """Report that a site is given back; its next turn may begin at `due_s`."""
+        self._report.release(site, due_s)
+        self._claim_from_s = min(self._claim_from_s, due_s)
+        if due_s - self._clock() < self._batch_s:
+            self._urgent.set()  # it can be claimed again before the next batch is due
+
+    async def look_up(self, url: Url) -> UrlState | Missing | None:
+        """Return where a URL stands, None if the frontier does not know it, or that the frontier does not answer."""
+        try:
+            return await self._thread.run(lambda: self._frontier.find_url(url.site, url.url_hash))
+        except FrontierError:
+            return UNAVAILABLE
+
+    async def look_up_hosts(self, site: str) -> Sequence[HostState]:
+        """Return what the frontier knows about the hosts of a site; nothing if it does not answer."""
+        try:
+            return await self._thread.run(lambda: self._frontier.find_hosts(site))
+        except FrontierError:
+            return ()
+
+    # ------------------------------------------------------------------ the rhythm
+
+    async def serve(self, changed: Callable[[], None]) -> None:
+        """Report and claim, twice a second or sooner, until closed; `changed` is called after each exchange."""
+        while not self._closed.is_set():
+            await self._exchange()
+            changed()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), LEAST_BATCH_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._urgent.wait(), self._batch_s - LEAST_BATCH_S)
+
+    def stop_claiming(self) -> None:
+        """Take nothing more in hand; reports still go out."""
+        self._is_stopping = True
+
+    def close(self) -> None:
+        """Let `serve` end."""
+        self._closed.set()
+        self._urgent.set()
+
+    async def finish(self) -> None:
+        """After all turns have ended: give every site back, hand in the last report, and finish the files."""
+        self._is_stopping = True
+        idle = self._bench.idle_sites()
+        for start in range(0, len(idle) + 1, RELEASED_AT_ONCE):
+            for site in idle[start : start + RELEASED_AT_ONCE]:
+                self._bench.remove(site.site)
+                self.release(site, site.due_s)
+            await self._exchange()
+        await self._thread.run(self._store.close)
+
+    def release_excluded(self) -> None:
+        """Give back idle sites that the operator excludes."""
+        for site in self._bench.idle_sites():
+            if site.site in self._membership.orders.sites:
+                self._bench.remove(site.site)
+                self.release(site, site.due_s)
+
+    async def _exchange(self) -> None:
+        """Hand in the report and take in new sites; try again, with backoff, until that works."""
+        report, committed = self._report, self._committed
+        self._report, self._committed = Report(), asyncio.get_running_loop().create_future()
+        self._urgent.clear()
+        if report.links:  # they may have made sites due
+            self._claim_from_s = self._clock()
+        attempts = 0
+        while True:
+            try:
+                # What the thread needs to know of the workbench is told beforehand: it belongs to the event loop.
+                wanted = self._wanted_sites()
+                held = self._held(report) if self._is_unsure else {}  # plant: failed-report-not-held
+                exchanged = await self._thread.run(lambda: self._hand_in(report, held, wanted))  # noqa: B023
+                break
+            except (OSError, FrontierError) as error:
+                attempts += 1
+                if self._closed.is_set() and attempts >= LAST_ATTEMPTS:
+                    raise
+                self._note_failure(error)
+                await asyncio.sleep(growing_wait_s(attempts, first_s=1.0, most_s=MAX_BACKOFF_S))
+        committed.set_result(None)
+        self._note_disk(exchanged.disk_trouble)
+        if exchanged.lost:
+            self._drop(exchanged.lost)
+        if exchanged.claimed is GONE:
+            await self._membership.rejoin(exchanged.joins, self._bench.clear)
+        elif isinstance(exchanged.claimed, Claimed):
+            self._take_in(exchanged.claimed)
+
+    def _wanted_sites(self) -> int:
+        """Return how many sites to claim now."""
+        now_s = self._clock()
+        if self._is_stopping or self._membership.state is not CrawlState.RUNNING or now_s < self._claim_from_s:
+            return 0
+        return self._bench.wants(now_s)
+
+    def _take_in(self, claimed: Claimed) -> None:
+        now_s = self._clock()
+        for claim in claimed.claims:
+            self._bench.take_in(claim, now_s)
+        wait_s = MAX_CLAIM_WAIT_S if claimed.wait_s is None else min(claimed.wait_s, MAX_CLAIM_WAIT_S)
+        self._claim_from_s = now_s if claimed.claims else now_s + wait_s
+
+    def _held(self, report: Report) -> Mapping[str, int]:
+        """Return the epoch of every site that is ours, also of those whose release no other worker has heard of."""
+        return {**report.released(), **self._report.released(), **self._bench.held()}
+
+    # ------------------------------------------------------------------ in the thread
+
+    def _hand_in(self, report: Report, held: Mapping[str, int], wanted: int) -> _Exchanged:
+        """Sync what was stored, then complete, then claim: a completed page is on the disk."""
+        self._store.sync()  # plant: completed-page-not-synced
+        lost: tuple[tuple[str, int], ...] = ()
+        try:
+            if self._is_unsure:
+                lost = self._frontier.reconcile(held)
+                self._is_unsure = False
+            if report and not report.is_completed:
+                # plant: failed-report-taken-for-done
+                lost += self._frontier.complete(report.batch(self._clock())).lost
+                report.is_completed = True
+            disk_trouble = self._disk.check()
+            claimed = self._frontier.claim(wanted) if wanted and not disk_trouble else None
+        except FrontierError:
+            self._is_unsure = True  # plant: unknown-result-not-checked
+            raise
+        return _Exchanged(lost=lost, claimed=claimed, disk_trouble=disk_trouble, joins=self._membership.joins)
+
+    # ------------------------------------------------------------------ trouble
+
+    def _note_failure(self, error: Exception) -> None:
+        # Without its database a worker goes on with what it holds, for half its lease; without its disk it does not.
+        self.is_halted = self._frontier.lease_s is None or not isinstance(error, FrontierError)
+        if (trouble := f"cannot write: {error}") != self.trouble:
+            until = "until they can" if self.is_halted else "after half the lease"
+            log.warning("Reports cannot be written (%s): nothing new is started %s.", error, until)
+        self.trouble = trouble
+
+    def _note_disk(self, trouble: str) -> None:
+        if trouble and not self.trouble:
+            log.warning("Nothing new is started until there is room: %s (--min-free-space).", trouble)
+        self.trouble = trouble
+        self.is_halted = bool(trouble)
+
+    def _drop(self, lost: tuple[tuple[str, int], ...]) -> None:
+        log.warning("A report named %s no longer this worker's: the waits stay.", count(len(lost), "site"))
+        held = self._bench.held()
+        for site, epoch in lost:
+            if held.get(site) == epoch:  # it may be ours again, by a later claim  # plant: late-report-drops-claim
+                self._bench.remove(site)

@@ -1,0 +1,197 @@
+"""Performs the steps of turns: everything in a turn that waits for the world."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from gossamer.records import Failed, Reason, RequestKind
+from gossamer.rules.hosts import hang_up_s
+from gossamer.store.warc import encode_exchange
+from gossamer.turn.rows import answer_row, request_row
+from gossamer.turn.steps import (
+    NO_ROOM,
+    NOT_SENT,
+    Ask,
+    Asked,
+    AskElsewhere,
+    Commit,
+    Deliver,
+    Keep,
+    KeepAnswer,
+    LookUp,
+    LookUpHosts,
+    Missing,
+    Moment,
+    Parse,
+    Wait,
+)
+from gossamer.worker.elsewhere import RobotsElsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gossamer.records import Fetched, PageRow, ParsedPage, ParsedSitemap, ParseFailed
+    from gossamer.turn import Effects, TurnMemories
+    from gossamer.turn.steps import Step
+    from gossamer.workbench import SiteInHand
+    from gossamer.worker.admission import Room, TurnSlots
+    from gossamer.worker.client import FrontierClient
+    from gossamer.worker.membership import Membership
+    from gossamer.worker.parts import WorkerParts, WorkerTerms
+
+
+class Performer:
+    """Performs steps, one at a time for each turn."""
+
+    def __init__(
+        self,
+        parts: WorkerParts,
+        terms: WorkerTerms,
+        *,
+        membership: Membership,
+        client: FrontierClient,
+        memories: TurnMemories,
+        room: Room,
+        take: Callable[[Effects], None],
+    ) -> None:
+        self._parts = parts
+        self._terms = terms
+        self._membership = membership
+        self._client = client
+        self._outage = memories.outage
+        self._room = room
+        self._take = take  # counts effects
+        self._is_finishing = False
+        self._elsewhere = RobotsElsewhere(
+            settings=terms.turn,
+            orders=membership.orders,
+            outage=memories.outage,
+            now=self.now,
+            request=self._request_elsewhere,
+        )
+
+    def finish(self) -> None:
+        """From now on, send only requests without which another would be in vain."""
+        self._is_finishing = True
+
+    def now(self) -> Moment:
+        """Return the present moment."""
+        return Moment(self._parts.clock(), self._parts.wall_clock())
+
+    async def perform(self, step: Step, site: SiteInHand, slots: TurnSlots) -> object:
+        """Perform one step of a turn; return its reply."""
+        match step:
+            case Ask():
+                return await self._ask(step, site, slots)
+            case AskElsewhere():
+                slots.release()
+                return await self._elsewhere.ask(step)
+            case Wait():
+                slots.release()
+                return await self._wait(step.until_s)
+            case Parse():
+                return await self._parse(step, slots)
+            case Keep() | KeepAnswer() | Deliver():
+                return await self._keep(step, site)
+            case Commit() | LookUp() | LookUpHosts():
+                return await self._exchange(step, site)
+
+    # ------------------------------------------------------------------ requests
+
+    async def _ask(self, step: Ask, site: SiteInHand, slots: TurnSlots) -> Asked:
+        if step.kind.is_robots:
+            slots.release()
+        else:
+            await slots.take_request()
+        answer = await self._fetch(
+            step.url, step.kind, for_links=step.for_links, may_send=lambda: self._may_send(step, site)
+        )
+        now = self.now()
+        if not isinstance(answer, Missing):
+            self._record(answer, step.kind, site=site.site, tries=step.tries, delay_s=site.delay_s, now=now)
+        return Asked(answer=answer, moment=now)
+
+    def _may_send(self, step: Ask, site: SiteInHand) -> bool:
+        """Return whether a request may still be sent: the lease holds, nothing stops us, the operator allows it."""
+        # plant: request-without-lease
+        if not self._membership.lease.may_start or (self._is_finishing and not step.finishing):
+            return False
+        orders = self._membership.orders
+        if site.site in orders.sites:  # plant: excluded-site-sent
+            return False
+        return step.kind.is_robots or not orders.exclusions.find(step.url, step.host)
+
+    async def _request_elsewhere(self, step: AskElsewhere, delay_s: float) -> Fetched | Failed | Missing:
+        url, kind = step.url, RequestKind.ROBOTS_ELSEWHERE
+        answer = await self._fetch(
+            url.url, kind, may_send=lambda: self._membership.lease.may_start and not self._elsewhere.is_excluded(url)
+        )
+        if not isinstance(answer, Missing):
+            self._record(answer, kind, site=url.site, tries=step.tries, delay_s=delay_s, now=self.now())
+        return answer
+
+    async def _fetch(
+        self, url: str, kind: RequestKind, *, for_links: bool = False, may_send: Callable[[], bool]
+    ) -> Fetched | Failed | Missing:
+        with self._parts.figures.under_way():
+            answer = await self._parts.fetcher.fetch(url, kind=kind, for_links=for_links, before_send=may_send)
+        was_sent = not isinstance(answer, Failed) or answer.reason is not Reason.CANCELLED or answer.address
+        return answer if was_sent else NOT_SENT
+
+    def _record(
+        self, answer: Fetched | Failed, kind: RequestKind, *, site: str, tries: int, delay_s: float, now: Moment
+    ) -> None:
+        """Write a request to the log, count it, and tell the outage guard how it ended."""
+        row = request_row(answer, site=site, kind=kind, attempt=tries + 1, worker=self._terms.name, delay_s=delay_s)
+        self._parts.store.keep_request(row)
+        self._parts.figures.request(row)
+        ended_s = now.clock_s + (0.0 if kind is RequestKind.ROBOTS_ELSEWHERE else hang_up_s(answer, delay_s))
+        self._outage.report(ended_s, site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
+
+    async def _wait(self, until_s: float) -> Moment:
+        clock = self._parts.clock
+        while (wait_s := until_s - clock()) > 0:  # noqa: ASYNC110 - a coarse loop clock may end it early
+            await asyncio.sleep(wait_s)
+        return self.now()
+
+    # ------------------------------------------------------------------ pages
+
+    async def _parse(self, step: Parse, slots: TurnSlots) -> ParsedPage | ParsedSitemap | ParseFailed | Missing:
+        pages, archive = self._parts.pages, self._parts.store.archives
+        is_sitemap = step.kind is RequestKind.SITEMAP
+        if is_sitemap and not await slots.take_sitemap(len(step.answer.body)):
+            return NO_ROOM
+        self._room.pages_waiting += 1
+        try:
+            if is_sitemap:
+                return await pages.read_sitemap(step.answer, archive=archive)
+            return await pages.read(step.answer, archive=archive and not step.answer.links_only)
+        finally:
+            self._room.pages_waiting -= 1
+
+    async def _keep(self, step: Keep | KeepAnswer | Deliver, site: SiteInHand) -> PageRow | None:
+        store, hooks = self._parts.store, self._parts.hooks
+        if isinstance(step, Keep):
+            row = store.keep_page(step.row, step.archive, step.response_offset, answer=step.answer)
+            store.keep_links(step.links)
+            return row
+        if isinstance(step, Deliver):
+            assert hooks.on_page is not None, "a turn delivers only what the program wants"
+            await hooks.on_page(step.row, step.answer)
+        elif store.archives and not step.answer.type_refused:
+            encoded = step.parsed or encode_exchange(step.answer)
+            row = answer_row(step.url, site.site, step.answer, encoded.payload_digest)
+            store.keep_answer(row, encoded.archive, encoded.response_offset)
+        return None
+
+    # ------------------------------------------------------------------ the frontier
+
+    async def _exchange(self, step: Commit | LookUp | LookUpHosts, site: SiteInHand) -> object:
+        if isinstance(step, LookUp):
+            return await self._client.look_up(step.url)
+        if isinstance(step, LookUpHosts):
+            return await self._client.look_up_hosts(step.site)
+        self._take(step.effects)
+        await self._client.commit(site, step.effects, urgent=step.urgent)
+        return None
