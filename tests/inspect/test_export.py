@@ -214,7 +214,7 @@ def test_a_moment_is_a_date_a_time_or_how_long_ago() -> None:
     assert read_since("2d", BEGAN_AT) == BEGAN_AT - 172_800
     assert read_since("1.5h", BEGAN_AT) == BEGAN_AT - 5_400
     for nonsense in ("yesterday", "2x", "", "-1d"):
-        with pytest.raises(GossamerError, match="is no moment"):
+        with pytest.raises(GossamerError, match="is not a time"):
             read_since(nonsense, 0)
 
 
@@ -253,14 +253,14 @@ def test_pages_without_a_record_are_counted_apart(tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--format", "parquet"], "parquet needs a place to go to: add --output."),
-        (["--format", "txt"], "txt needs a place to go to: add --output."),
+        (["--format", "parquet"], "parquet cannot go to standard output: add --output."),
+        (["--format", "txt"], "txt cannot go to standard output: add --output."),
         (["--where", "titel = ''"], "there is no column titel; did you mean title?"),
         (["--where", "true) union (select 1"], "the query cannot be run: "),
         (["--where", "exists (select * from read_text('/etc/passwd'))"], "a query reads only the crawl's own tables: "),
         (["--where", "true; copy pages to 'x'"], "the query cannot be run: syntax error"),
-        (["--status", "ok"], "--status ok is no status: write 200, or 2xx for all from 200 to 299."),
-        (["--since", "then"], "--since then is no moment: "),
+        (["--status", "ok"], "--status ok is not a status: write 200, or 2xx for all from 200 to 299."),
+        (["--since", "then"], "--since then is not a time: "),
     ],
 )
 def test_a_mistake_is_answered_in_one_sentence_and_makes_nothing(
@@ -304,7 +304,7 @@ def test_an_export_that_was_killed_goes_on_and_is_the_same_although_the_crawl_we
     assert died.returncode == -signal.SIGKILL
     assert not (output / "index.csv" if form == "txt" else output).exists()
     assert run([*arguments, "--lang", "de"]) == 2
-    assert "was begun with other arguments" in capsys.readouterr().err
+    assert "was started with other arguments" in capsys.readouterr().err
     with Crawl(many, worker="w3") as crawl:  # every page again, and the dead worker's journal becomes a part
         repair(many, ["w2"])
         crawl._number = 500

@@ -146,7 +146,7 @@ def test_a_damaged_log_is_answered_in_one_sentence(folder: Path, capsys: pytest.
     (part,) = (folder / "requests").iterdir()
     part.write_bytes(part.read_bytes()[:100])
     assert run(["log", "--data-dir", str(folder)]) == 2
-    assert f"`{to_type('verify', folders=folder)}` tells what else is damaged" in capsys.readouterr().err
+    assert f"`{to_type('verify', folders=folder)}` lists all damage" in capsys.readouterr().err
 
 
 def test_a_url_cannot_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

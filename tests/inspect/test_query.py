@@ -292,7 +292,7 @@ def test_on_a_terminal_the_form_depends_on_its_width(columns: str, form: str, fo
     [
         ("select titel from pages", "there is no column titel; did you mean title?"),
         ("select p.titel from pages p", "there is no column titel; did you mean title?"),
-        ("select qqqqq from pages", "there is no column qqqqq; `gossamer query --tables` lists what there is"),
+        ("select qqqqq from pages", "there is no column qqqqq; `gossamer query --tables` lists all tables and columns"),
         ("select * from pagse", "there is no table pagse; did you mean pages?"),
         ("selct 1", 'the query cannot be run: syntax error at or near "selct"'),
         ("select 'abc'::int", "the query cannot be run: Could not convert string 'abc' to INT32"),
@@ -314,7 +314,7 @@ def test_a_crawl_without_rows_and_a_folder_without_a_crawl_are_mistakes(
 ) -> None:
     begin = to_type("crawl", "seeds.txt", "--email", "you@example.org", folders=tmp_path / "none")
     assert refused(tmp_path / "none", "select 1", capsys) == (
-        f"No crawl in {tmp_path / 'none'}: name its folder with --data-dir, or begin one with `{begin}`."
+        f"No crawl in {tmp_path / 'none'}: name its folder with --data-dir, or start one with `{begin}`."
     )
     with Crawl(tmp_path):
         pass
@@ -325,7 +325,7 @@ def test_a_damaged_part_is_a_mistake_that_names_verify(folder: Path, capsys: pyt
     (part,) = (folder / "pages").iterdir()
     part.write_bytes(part.read_bytes()[:100])
     said = refused(folder, "select count(*) from pages", capsys)
-    assert f"`{to_type('verify', folders=folder)}` tells what else is damaged" in said
+    assert f"`{to_type('verify', folders=folder)}` lists all damage" in said
 
 
 READS_ELSEWHERE = [

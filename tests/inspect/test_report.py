@@ -258,7 +258,7 @@ def test_a_mistake_is_one_sentence(crawled: Path, tmp_path: Path, capsys: pytest
     assert f"The folder {tmp_path / 'no'} does not exist: create it, or name" in capsys.readouterr().err
     next((crawled / "requests").iterdir()).write_bytes(b"damaged")
     assert run(["report", "--data-dir", str(crawled)]) == 2
-    assert "tells what else is damaged" in capsys.readouterr().err
+    assert "lists all damage" in capsys.readouterr().err
     assert [path.name for path in crawled.iterdir() if path.suffix in (".html", ".tmp")] == []
 
 

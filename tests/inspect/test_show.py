@@ -140,5 +140,5 @@ def test_a_record_that_is_gone_is_answered_in_one_sentence(folder: Path, capsys:
     segment.unlink()
     assert run(["show", "https://a.test/1", "--html", "--data-dir", str(folder)]) == 2
     assert capsys.readouterr().err == (
-        f"gossamer: {segment.name} does not exist; `{to_type('verify', folders=folder)}` tells what else is damaged.\n"
+        f"gossamer: {segment.name} does not exist; `{to_type('verify', folders=folder)}` lists all damage.\n"
     )

@@ -117,15 +117,15 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ),
         (
             ["status", "--data-dir", "other"],
-            "No crawl in other: name its folder with --data-dir, or begin one with `goss",
+            "No crawl in other: name its folder with --data-dir, or start one with `goss",
         ),
         (
             ["export", "--data-dir", "other"],
-            "No crawl in other: name its folder with --data-dir, or begin one with `goss",
+            "No crawl in other: name its folder with --data-dir, or start one with `goss",
         ),
         (
             ["verify", "--data-dir", "/nope"],
-            "No crawl in /nope: name its folder with --data-dir, or begin one with `goss",
+            "No crawl in /nope: name its folder with --data-dir, or start one with `goss",
         ),
         # Output
         (["export", "-o", "nope/a/x.jsonl"], "nope/a cannot be written (No such file or directory): name another file"),
@@ -152,7 +152,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
             "The crawl in crawl-data knows no site nosuch.org: name",
         ),
         (["verify", "--site", "a.test"], "--site belongs to --report: `gossamer verify --site a.test --report`."),
-        (["export", "--since", "2026-13-45"], "--since 2026-13-45 is no moment: write 2026-01-31, "),
+        (["export", "--since", "2026-13-45"], "--since 2026-13-45 is not a time: write 2026-01-31, "),
         (["export", "--site", UNDECODABLE], "cannot be part of a crawl (not a valid URL): write it like"),
         (["log", "--site", UNDECODABLE], "cannot be part of a crawl (not a valid URL): write it like"),
         (["log", "--reason", "time"], "there is no reason time; did you mean timeout?"),

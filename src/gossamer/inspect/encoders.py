@@ -1,4 +1,4 @@
-"""Pages in the formats of an export. Each format says what it must read of a page, and makes bytes of it."""
+"""The formats of an export. Each format says which columns it needs, and encodes pages."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ COLUMNS = [(column.name, sql_type(column)) for column in PAGES.columns]
 
 
 class Encoder(Protocol):
-    """One format whose pages can be appended to a file one after the other."""
+    """A format whose pages can be appended to a file one after the other."""
 
-    batch_rows: int  # that are in memory at a time
+    batch_rows: int  # in memory at a time
 
     def header(self) -> bytes:
-        """Return what stands before the first page."""
+        """Return what comes before the first page."""
 
     def query(self, pages: str) -> str:
-        """Return SQL that reads what is needed of pages, which `pages` gives."""
+        """Return SQL that reads what the format needs from `pages`, which is SQL too."""
 
     def encode(self, folder: Path, batch: pa.RecordBatch) -> bytes:
-        """Return pages of a crawl's folder as bytes to be appended."""
+        """Return pages of a crawl's folder as bytes to append."""
 
 
 class JsonLines:
@@ -41,7 +41,7 @@ class JsonLines:
     batch_rows = 2_000
 
     def header(self) -> bytes:
-        """Nothing."""
+        """Return nothing."""
         return b""
 
     def query(self, pages: str) -> str:
@@ -54,7 +54,7 @@ class JsonLines:
 
 
 class Csv(JsonLines):
-    """Comma-separated values, with the names of the columns in the first line."""
+    """Comma-separated values; the first line has the names of the columns."""
 
     def header(self) -> bytes:
         """Return the names of the columns."""
@@ -66,7 +66,7 @@ class Csv(JsonLines):
 
 
 class TextFiles:
-    """A file per page with its text, `ab/cd/abcd….txt` by the URL's hash; what is appended is their index."""
+    """A file with the text of each page, `ab/cd/abcd….txt` by the URL's hash; the appended file is their index."""
 
     batch_rows = 500
     _INDEX = ("url", "fetched_at", "status", "lang", "title")
@@ -88,7 +88,7 @@ class TextFiles:
         return f"select {hash_and_text}, {index} as line from ({pages})"  # noqa: S608
 
     def encode(self, _folder: Path, batch: pa.RecordBatch) -> bytes:
-        """Write the files and return their lines of the index."""
+        """Write the files and return their index lines."""
         index = []
         for name, text, line in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             path = self._folder / name[:2] / name[2:4] / f"{name}.txt"
@@ -101,7 +101,7 @@ class TextFiles:
 
 
 class Warc:
-    """The archived exchanges, byte for byte, behind a warcinfo record of our own."""
+    """The archived exchanges, byte for byte, after a warcinfo record of our own."""
 
     batch_rows = 100
 
@@ -119,7 +119,7 @@ class Warc:
         return warcinfo(self._filename, time.time(), about)
 
     def query(self, pages: str) -> str:
-        """Read where the records lie."""
+        """Read where the records are."""
         return _only(f"select * from ({pages}) where warc_file <> ''", "warc_file", "warc_offset", "warc_length")  # noqa: S608
 
     def encode(self, folder: Path, batch: pa.RecordBatch) -> bytes:

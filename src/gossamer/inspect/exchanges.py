@@ -1,4 +1,4 @@
-"""Archived exchanges byte for byte: a page's request and response records, as they lie in their segment."""
+"""Reads archived exchanges byte for byte: a page's request and response records from their segment."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gossamer.store.scanning import record_at
 if TYPE_CHECKING:
     from pathlib import Path
 
-_MAX_KNOWN = 8  # segments whose index is in memory: a part's rows point into very few
+_MAX_KNOWN = 8  # segments whose index is in memory: the rows of a part refer to very few
 
 
 class Exchanges:
-    """Finds the records of pages. A row names the response; its request is what lies before it."""
+    """Finds the records of pages. A row names the response; its request is the record before it."""
 
     def __init__(self) -> None:
         self._segments: dict[Path, _Segment] = {}  # the one used last is last
 
     def find(self, folder: Path, warc_file: str, offset: int, length: int) -> bytes:
-        """Return the gzip members of a response, before it that of its request, if there is one."""
+        """Return the gzip members of a request, if there is one, and its response."""
         segment = folder / names.WARC / warc_file
         try:
             return self._segment(segment).exchange(offset, length)
@@ -41,7 +41,7 @@ class Exchanges:
 
 
 class _Segment:
-    """A segment and where its responses end, by its index: between two of them lies one request."""
+    """A segment and where its responses end, by its index: between two responses is one request."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -59,7 +59,7 @@ class _Segment:
     def _request_before(self, file: BinaryIO, offset: int) -> int:
         """Return where the request of the response at `offset` begins, or `offset` if it has none.
 
-        What an index does not know (the newest records of a running crawl) is walked over, record by record.
+        Records that are not in the index (the newest of a running crawl) are read one by one.
         """
         at = self._ends[bisect_right(self._ends, offset) - 1]
         while at < offset:

@@ -1,8 +1,9 @@
-"""Exports: pages that pass filters, file by file of the crawl, to a target. One that was cut off can be gone on with.
+"""Exports: pages that pass filters, file by file of the crawl, to a target. An interrupted export can be resumed.
 
-After every file of the crawl the target is settled and a small state is written beside it: which rows there were when
-the export began, how many files are done, how long the target is. Started again with the same arguments, an export cuts
-the target back to that and goes on with those rows, whatever the crawl has done since: the result is the same.
+After every file of the crawl the target is synced and a small state file is written next to it: which rows there were
+when the export began, how many files are done, how long the target is. Started again with the same arguments, an export
+truncates the target to that length and continues with those rows, whatever the crawl has done since: the result is the
+same.
 """
 
 from __future__ import annotations
@@ -36,21 +37,21 @@ INDEX: Final = "index.csv"  # of text files
 class ExportProgress:
     """How far an export is."""
 
-    arguments: dict[str, Any]  # that it was begun with
-    rows: list[tuple[str, str, int]]  # that there were: by folder, stem, how many
+    arguments: dict[str, Any]  # of its first start
+    rows: list[tuple[str, str, int]]  # at its first start: folder, stem, number of rows
     files_done: int = 0
-    length: int = 0  # of the target when it was last settled
+    length: int = 0  # of the target when it was last synced
     pages: int = 0  # exported
-    without_record: int = 0  # that pass the filters but were never archived
+    without_record: int = 0  # pages that pass the filters but were never archived
 
     @property
     def rows_total(self) -> int:
-        """How many rows there are to look at."""
+        """How many rows to read."""
         return sum(rows for *_, rows in self.rows)
 
     @property
     def rows_done(self) -> int:
-        """How many of them were looked at."""
+        """How many rows were read."""
         return sum(rows for *_, rows in self.rows[: self.files_done])
 
 
@@ -61,11 +62,11 @@ class Export:
     folders: tuple[Path, ...]
     selection: Selection
     form: str  # one of FORMATS
-    output: Path | None = None  # a file, of text files a folder; None: standard output
-    since: str = ""  # as it was typed: with a duration, the selection is another every time
+    output: Path | None = None  # a file, or a folder for text files; None: standard output
+    since: str = ""  # as typed: a duration means another time at every start
 
     def run(self, stdout: BinaryIO, tell: Callable[[ExportProgress], None]) -> ExportProgress:
-        """Export everything, telling from time to time how far it is; return the final counts."""
+        """Export everything; call `tell` with the progress now and then, and return the final counts."""
         self._check_output()
         before, target = self._begun_before(), self._target(stdout)
         selection, only = self.selection, None
@@ -75,9 +76,9 @@ class Export:
         with open_tables(self.folders, f"pages {selection.where}", only=only) as database:
             parts = database.parts[PAGES.name]
             if only is not None and snapshot.stems(parts) != only:
-                raise self._begin_anew("was begun when the crawl had other files")
+                raise self._begin_anew("was started when the crawl had other files")
             condition = selection.condition()
-            database.check(f"select * from pages where {condition}")  # noqa: S608  # refused before anything is made
+            database.check(f"select * from pages where {condition}")  # noqa: S608  # refused before any file is created
             rows = [(str(part.folder), part.stem, part.rows) for part in parts]
             progress = before or ExportProgress(arguments=self._arguments(), rows=rows)
             target.begin(progress.length)
@@ -94,7 +95,7 @@ class Export:
         return progress
 
     def _check_output(self) -> None:
-        """Raise OSError before anything is made if the target cannot be."""
+        """Raise OSError if the target cannot be written, before any file is created."""
         if self.output is None:
             return
         if self.form != "txt":
@@ -112,7 +113,7 @@ class Export:
     def _copy(
         self, database: QueryDatabase, part: Part, condition: str, target: ExportTarget, progress: ExportProgress
     ) -> None:
-        # In the order of the file, so that an export that goes on is like one that was never cut off.
+        # In the order of the file, so that a resumed export equals an uninterrupted one.
         pages = f"select * from ({database.last_pages([part])}) where {condition} order by row"  # noqa: S608  # checked
         if self.form == "warc":
             progress.without_record += database.count(f"select * from ({pages}\n) where warc_file = ''")  # noqa: S608
@@ -136,12 +137,12 @@ class Export:
             case "jsonl":
                 encoder = JsonLines()
             case form:
-                raise GossamerError(f"{form} needs a place to go to: add --output.")
+                raise GossamerError(f"{form} cannot go to standard output: add --output.")
         return Appended(encoder, self._file) if self.output else Stream(encoder, stdout)
 
     @property
     def _file(self) -> Path:
-        """What is whole at the end: of text files, their index."""
+        """The file that is renamed at the end; the index for text files."""
         assert self.output is not None
         return self.output / INDEX if self.form == "txt" else self.output
 
@@ -150,7 +151,7 @@ class Export:
         return self._file.with_name(f"{self._file.name}.partial.state")
 
     def _begun_before(self) -> ExportProgress | None:
-        """Return how far a former start of this export came, if there was one."""
+        """Return the progress of an earlier start of this export, if there was one."""
         if self.output is None:
             return None
         try:
@@ -159,14 +160,14 @@ class Export:
             return None
         before = ExportProgress(**said)
         if before.arguments | {"since_s": None} != self._arguments() | {"since_s": None}:
-            raise self._begin_anew("was begun with other arguments")
+            raise self._begin_anew("was started with other arguments")
         return before
 
     def _begin_anew(self, why: str) -> GossamerError:
-        return GossamerError(f"{partial_of(self._file)} {why}: remove {self._state} to begin anew.")
+        return GossamerError(f"{partial_of(self._file)} {why}: remove {self._state} to start over.")
 
     def _arguments(self) -> dict[str, Any]:
-        """Return what must be the same for an export to be gone on with, as JSON knows it."""
+        """Return what must be equal for an export to be resumed, as JSON values."""
         arguments = {
             "folders": [str(folder.absolute()) for folder in self.folders],
             "form": self.form,

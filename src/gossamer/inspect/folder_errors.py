@@ -1,4 +1,4 @@
-"""What to say of a folder that holds no crawl, or whose crawl lacks a file."""
+"""Errors about a folder without a crawl, or with missing or damaged files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def no_crawl(folder: Path) -> GossamerError:
-    """Return an error that says how to name the right folder, or how to begin a crawl in this one."""
+    """Return an error that says how to name the right folder, or how to start a crawl in this one."""
     if folder.exists() and not folder.is_dir():
         return GossamerError(f"{folder} is a file: name the crawl's folder with --data-dir.")
     begin = to_type("crawl", "seeds.txt", "--email", "you@example.org", folders=folder)
-    return GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or begin one with `{begin}`.")
+    return GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or start one with `{begin}`.")
 
 
 def unreadable(path: Path, error: Exception) -> GossamerError:
@@ -29,5 +29,5 @@ def unreadable(path: Path, error: Exception) -> GossamerError:
 
 
 def damaged(what: str, folders: Sequence[Path] | Path) -> GossamerError:
-    """Return an error that says what is wrong, and which command finds everything else that is."""
-    return GossamerError(f"{what}; `{to_type('verify', folders=folders)}` tells what else is damaged.")
+    """Return an error that says what is wrong, and which command finds all other damage."""
+    return GossamerError(f"{what}; `{to_type('verify', folders=folders)}` lists all damage.")

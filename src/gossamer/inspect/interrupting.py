@@ -1,4 +1,4 @@
-"""Ctrl-C while DuckDB works: it ends at once. By itself, DuckDB looks up only between tasks, which may take minutes."""
+"""Makes Ctrl-C end a DuckDB query at once. DuckDB itself checks only between tasks, which may take minutes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def ended_by_ctrl_c(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Inside, Ctrl-C interrupts what the connection does, also while no Python runs in the main thread.
+    """Inside, Ctrl-C interrupts the connection's query, also while no Python code runs in the main thread.
 
-    Does nothing in other threads, which no signal reaches, and where an event loop hears of signals itself.
+    Does nothing in other threads, which get no signals, and where an event loop handles signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Rows as lines of text, CSV or JSON: SQL that makes them, so that DuckDB does the work. Pure."""
+"""SQL that formats rows as text, CSV or JSON, so that DuckDB does the work. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ISO = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 def json_lines(query: str, columns: Sequence[tuple[str, str]]) -> str:
-    """Return SQL that gives one JSON object per row of a query: hashes in hexadecimal, times in ISO 8601."""
+    """Return SQL for one JSON object per row of a query: hashes in hexadecimal, times in ISO 8601."""
     values = ", ".join(
         f"{_json_value(f'c{place}', kind)} as {_name(name)}" for place, (name, kind) in enumerate(columns)
     )
@@ -20,15 +20,15 @@ def json_lines(query: str, columns: Sequence[tuple[str, str]]) -> str:
 
 
 def csv_lines(query: str, columns: Sequence[tuple[str, str]]) -> str:
-    """Return SQL that gives one line of CSV per row of a query; what is null is empty."""
+    """Return SQL for one line of CSV per row of a query; null is written as an empty field."""
     line = csv_values([(f"c{place}", kind) for place, (_, kind) in enumerate(columns)])
     return f"select {line} as line from {_by_place(query, columns)}"  # noqa: S608
 
 
 def csv_values(columns: Sequence[tuple[str, str]]) -> str:
-    """Return an expression for a line of CSV that has these columns, which must have names like `url`."""
+    """Return an expression for a line of CSV with these columns; their names must be plain identifiers."""
     fields = [f"coalesce({_text(name, kind)}, '')" for name, kind in columns]
-    alone = len(fields) == 1  # an empty line would be no row
+    alone = len(fields) == 1  # an empty line is no row
     return " || ',' || ".join(_csv_field(field, quote_empty=alone) for field in fields)
 
 
@@ -38,13 +38,13 @@ def csv_header(columns: Sequence[tuple[str, str]]) -> str:
 
 
 def text_cells(query: str, columns: Sequence[tuple[str, str]], *, max_chars: int) -> str:
-    """Return SQL that gives every value of a query as text to be looked at, cut if it is long."""
+    """Return SQL for every value of a query as text to display, cut to `max_chars`."""
     values = ", ".join(f"left({_text(f'c{place}', kind)}, {max_chars})" for place, (_, kind) in enumerate(columns))
     return f"select {values} from {_by_place(query, columns)}"  # noqa: S608
 
 
 def _by_place(query: str, columns: Sequence[tuple[str, str]]) -> str:
-    """Return a query as a source whose columns are called by their place: their own names may be anything."""
+    """Return a query as a table whose columns are named by position: their own names may be anything."""
     places = ", ".join(f"c{place}" for place in range(len(columns)))
     return f"({query}\n) as q({places})"
 

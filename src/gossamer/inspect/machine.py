@@ -1,6 +1,6 @@
-"""Measures the machine a crawl is to run on: files, disk, memory, clock, names. What it means is `doctor`'s to say.
+"""Measures a machine before a crawl: files, disk, memory, clock, names. `doctor` judges the results.
 
-The one thing written is a small file in the folder in question, to time how long the disk takes to keep it.
+It writes only one small temporary file in the crawl's folder, to measure how long a sync takes.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from gossamer.store.disk import free_space
 
 SYNCS: Final = 15
 DNS_PATIENCE_S: Final = 3.0
-_OF_A_CRAWL: Final = ("crawl.toml", "frontier.sqlite")
+_CRAWL_FILES: Final = ("crawl.toml", "frontier.sqlite")
 _ADJTIMEX_ERROR: Final = 5  # TIME_ERROR: the clock is not synchronised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:
-    """Where a crawl's files go."""
+    """The disk of a crawl's folder."""
 
     wanted: Path  # the crawl's folder
     holds_crawl: bool
-    folder: Path  # that, or the nearest above it that exists
-    is_folder: bool  # else it is a file
+    folder: Path  # the same, or its nearest parent that exists
+    is_folder: bool  # otherwise a file
     file_system: str  # "" where the system does not tell
     free_bytes: int
-    sync_s: float | None  # to keep four kilobytes, in the middle; None if nothing can be written there
+    sync_s: float | None  # median time to write and sync 4 KB; None if it is not writable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """What processes may still take."""
+    """Free memory and its limit."""
 
     total_bytes: int
     available_bytes: int
-    limit_bytes: int | None  # of the group of processes that we are in
+    limit_bytes: int | None  # of our control group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WallClock:
-    """What the clock on the wall says of itself."""
+    """The wall clock, and whether it is synchronised."""
 
     now_at: float  # Unix seconds
     synchronised: bool | None  # None where the system does not tell
@@ -57,7 +57,7 @@ class WallClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """How a name was looked up."""
+    """The result of looking up a name."""
 
     name: str
     took_s: float
@@ -65,16 +65,16 @@ class Names:
 
 
 def open_files() -> tuple[int, int]:
-    """Return how many files a process may have open, and how many it could allow itself."""
+    """Return the soft and the hard limit of open files."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 def disk(folder: Path) -> Disk:
-    """Look at the disk that a folder is on, or would be."""
+    """Measure the disk that a folder is on, or would be on."""
     existing = next(each for each in (folder.absolute(), *folder.absolute().parents) if _is_there(each))
     return Disk(
         wanted=folder.absolute(),
-        holds_crawl=any((folder / name).exists() for name in _OF_A_CRAWL),
+        holds_crawl=any((folder / name).exists() for name in _CRAWL_FILES),
         folder=existing,
         is_folder=existing.is_dir(),
         file_system=file_system(existing.resolve()),
@@ -106,7 +106,7 @@ def _sync_s(folder: Path) -> float | None:
 
 
 def memory() -> Memory | None:
-    """Look at the memory; None where the system does not tell."""
+    """Measure the memory; None where the system does not tell."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -127,24 +127,24 @@ def _group_limit_bytes() -> int | None:
 
 
 def wall_clock() -> WallClock:
-    """Look at the clock on the wall."""
+    """Read the wall clock."""
     return WallClock(now_at=time.time(), synchronised=_synchronised())
 
 
 def _synchronised() -> bool | None:
-    """Ask the kernel whether anything keeps its clock right (Linux)."""
+    """Ask the kernel whether its clock is synchronised (Linux)."""
     import ctypes
 
     try:
         adjtimex = ctypes.CDLL(None, use_errno=True).adjtimex
     except AttributeError:
         return None
-    state = adjtimex(ctypes.create_string_buffer(512))  # a struct timex of zeros: only asks
+    state = adjtimex(ctypes.create_string_buffer(512))  # a struct timex of zeros only reads
     return None if state < 0 else state != _ADJTIMEX_ERROR
 
 
 async def look_up(name: str, nameserver: str | None) -> Names:
-    """Look a name up as a crawl would."""
+    """Look up a name as a crawl does."""
     async with Resolver(nameserver=nameserver, timeout_s=DNS_PATIENCE_S) as resolver:
         began_s = time.perf_counter()
         answer = await resolver.resolve(name)

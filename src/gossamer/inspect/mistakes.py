@@ -1,4 +1,4 @@
-"""What DuckDB complains of, in one sentence that says what to do. Pure."""
+"""Translates DuckDB's errors into one sentence that says what to do. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KIND: Final = re.compile(r"^[A-Z][\w -]*? Error: ")  # "Binder Error: ..."
 
 
 def as_mistake(error: duckdb.Error, columns: Mapping[str, Sequence[str]], folders: Sequence[Path]) -> GossamerError:
-    """Return what is wrong with a query over tables of these columns, of the crawl with these folders."""
+    """Return the error of a query, given the columns of the tables and the folders of the crawl."""
     said = str(error)
     if found := _NO_COLUMN.search(said):
         every = dict.fromkeys(column for names in columns.values() for column in names)
@@ -33,7 +33,7 @@ def as_mistake(error: duckdb.Error, columns: Mapping[str, Sequence[str]], folder
     if isinstance(error, duckdb.PermissionException) or "configuration has been locked" in said:
         return GossamerError(f"a query reads only the crawl's own tables: {', '.join(columns)}")
     if isinstance(error, duckdb.OutOfMemoryException):
-        return GossamerError("the query needs more memory, and more disk for what does not fit, than there is")
+        return GossamerError("the query needs more memory and temporary disk space than there is")
     what = _KIND.sub("", said.strip().splitlines()[0]).rstrip(".!")
     if isinstance(error, _DAMAGED) and "parquet" in said.lower():
         return damaged(f"a file of the crawl cannot be read ({what})", folders)
@@ -42,5 +42,7 @@ def as_mistake(error: duckdb.Error, columns: Mapping[str, Sequence[str]], folder
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> GossamerError:
     nearest = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    advice = f"did you mean {nearest[0]}?" if nearest else f"`{to_type('query', '--tables')}` lists what there is"
+    advice = (
+        f"did you mean {nearest[0]}?" if nearest else f"`{to_type('query', '--tables')}` lists all tables and columns"
+    )
     return GossamerError(f"there is no {kind} {name}; {advice}")

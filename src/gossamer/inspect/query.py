@@ -1,4 +1,4 @@
-"""The answer to a query: written in a format that other programs read, or a few rows of it to be looked at."""
+"""Runs a query: writes its result in a format for other programs, or returns a few rows to display."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _NUMBERS: Final = ("INT", "DECIMAL", "DOUBLE", "FLOAT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    """The first rows of an answer, as text."""
+    """The first rows of a result, as text."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]  # by column
     rows: list[tuple[str, ...]]
-    more_rows: int  # that are not here
+    more_rows: int  # not in `rows`
 
 
 def look(folders: Sequence[Path], sql: str, *, limit: int) -> QueryResult:
-    """Return the first `limit` rows of an answer, or with 0 all of them, and how many more there are."""
+    """Return the first `limit` rows of a result, or all with 0, and how many more there are."""
     with open_tables(folders, sql) as database:
         query = database.check(sql)
         columns = database.columns(query)
@@ -53,7 +53,7 @@ def look(folders: Sequence[Path], sql: str, *, limit: int) -> QueryResult:
 
 
 def write(folders: Sequence[Path], sql: str, file: BinaryIO, form: str, *, limit: int = 0) -> int:
-    """Write an answer in one of `FORMATS`, as it comes; return how many rows it has."""
+    """Write a result in one of `FORMATS`, row by row; return how many rows it has."""
     with open_tables(folders, sql) as database:
         query = _limited(database.check(sql), limit)
         if form == "parquet":
@@ -82,7 +82,7 @@ def _write_lines(
     closing: bytes = b"\n",
     none: bytes = b"",  # if there is no line
 ) -> int:
-    """Write the lines that a query gives, nothing before the first is there; return how many they are."""
+    """Write the lines of a query, nothing before the first line is known; return how many there are."""
     rows = 0
     with database.read(query) as reader:
         for batch in reader:

@@ -1,6 +1,6 @@
-"""The last minutes of a crawl, from the end of its log: how fast it went, and which sites were busy or slow.
+"""The last minutes of a crawl, from the end of its log: its speed, and which sites were busy or slow.
 
-What belongs here reads only what was written since it last looked, so that a screen can be drawn every second.
+Each call reads only what was written since the last call, so that a screen can be drawn every second.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-WINDOW_S: Final = 300  # as long as journals are open: what is older has become parts
-MAX_REQUESTS: Final = 20_000  # that sites are compared by; a fast crawl makes more in the window
+WINDOW_S: Final = 300  # as long as journals are open: older ones have become parts
+MAX_REQUESTS: Final = 20_000  # to compare sites by; a fast crawl makes more in the window
 
 _COLUMNS: Final = ["site", "kind", "started_at", "ended_at", "status", "reason", "bytes"]
 _FIRST_ERROR: Final = 400  # of HTTP's statuses
 
 
 class _Request(NamedTuple):
-    """What is remembered of one request."""
+    """What is kept of one request."""
 
     ended_at: float
     site: str
@@ -43,55 +43,55 @@ class _Request(NamedTuple):
 
 
 class SiteLately(NamedTuple):
-    """A site's requests of late."""
+    """A site's recent requests."""
 
     site: str
     requests: int
     bytes: int
-    seconds: float  # that they took together
-    failed: int  # no answer, or one that says no
+    seconds: float  # of all together
+    failed: int  # no answer, or an error status
 
     @property
     def mean_s(self) -> float:
-        """How long a request took."""
+        """The average duration of a request."""
         return self.seconds / self.requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lately:
-    """What the end of the log tells."""
+    """Recent activity, from the end of the log."""
 
     pages: tuple[int, ...] = ()  # answered with a page, in each of the last `WINDOW_S` seconds, oldest first
     bytes: tuple[int, ...] = ()  # of all bodies, likewise
-    sites_s: float = 0.0  # how far back the requests go that sites are compared by
+    sites_s: float = 0.0  # the period of the requests that sites are compared by
     busiest: tuple[SiteLately, ...] = ()  # most requests first
     slowest: tuple[SiteLately, ...] = ()  # longest requests first
 
     def rates(self, window_s: int) -> tuple[float, float]:
-        """Return pages and bytes per second in the last so many seconds."""
+        """Return pages and bytes per second in the last `window_s` seconds."""
         return sum(self.pages[-window_s:]) / window_s, sum(self.bytes[-window_s:]) / window_s
 
 
 class Tail:
-    """Follows the log that grows in one folder."""
+    """Follows the growing log of one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._journals: dict[Path, _Journal] = {}
         self._seconds: dict[int, list[int]] = {}  # Unix second: pages, bytes
         self._requests: deque[_Request] = deque()  # in the order in which they ended, or nearly
-        self._sites: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0, 0.0, 0])  # sums over the above
+        self._sites: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0, 0.0, 0])  # sums over `_requests`
         self._has_looked = False
 
     def look(self, now_at: float, *, sites: int = 40) -> Lately:
-        """Read what is new; tell how it was in the time up to now, and name so many sites."""
+        """Read what is new; return the activity up to now, with at most `sites` sites."""
         since_at = now_at - WINDOW_S
         fresh = [request for batch in self._new_batches(since_at) for request in self._read(batch, since_at)]
-        for request in sorted(fresh):  # one worker's come behind another's
+        for request in sorted(fresh):  # batches come worker by worker
             self._requests.append(request)
             self._add(request, 1)
         self._forget(since_at)
-        # The second that is under way would always look like a slump, and rows are up to half a second late.
+        # The current second is incomplete, and rows are up to half a second late.
         seconds = range(int(now_at) - WINDOW_S - 1, int(now_at) - 1)
         counted = [self._seconds.get(second, (0, 0)) for second in seconds]
         found = [SiteLately(name, int(n), int(size), took_s, int(bad))
@@ -116,12 +116,12 @@ class Tail:
             self._has_looked = True
             yield from self._last_parts(since_at)
         for path, journal in list(self._journals.items()):
-            yield from journal.new_batches()  # to the end, also of one that has become a part meanwhile
+            yield from journal.new_batches()  # to the end, also of a journal that has become a part
             if path not in journals:
                 del self._journals[path]
 
     def _last_parts(self, since_at: float) -> Iterator[pa.RecordBatch]:
-        """Yield each worker's newest part, if it is new: the first look goes back as far as the window, or nearly."""
+        """Yield each worker's newest part, if it is recent, so that the first call covers nearly the entire window."""
         parts = sorted(
             entries(self._folder / REQUESTS.name, f"part-*{names.PART_SUFFIX}"),
             key=lambda path: (names.worker_of(path) or "", path.name),
@@ -167,15 +167,15 @@ class Tail:
 
 
 class _Journal:
-    """An open journal, read from where the last reading ended. Kept open, so that its end is seen too."""
+    """An open journal, read from where the last call ended. It stays open, so that its end can be read."""
 
     def __init__(self, path: Path) -> None:
         self._file = pa.OSFile(os.fspath(path))
         self._schema: pa.Schema | None = None
-        self._offset = 0  # behind the last whole message
+        self._offset = 0  # after the last complete message
 
     def new_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield what is whole by now."""
+        """Yield the batches that are complete by now."""
         try:
             self._file.seek(self._offset)
             if self._schema is None:

@@ -1,4 +1,4 @@
-"""Whether a crawl is running in a folder, judged by its lock: a file alone may be left by a crash."""
+"""Finds out whether a crawl runs in a folder, by its lock: a crash may leave a file alone."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A crawl that is under way."""
+    """A crawl that runs."""
 
     pid: int | None  # of its supervisor; None if that has not been written yet
     started_at: float | None  # Unix seconds
     troubles: tuple[str, ...] = ()  # why nothing new is started on this machine
-    counted: Mapping[str, float] = field(default_factory=dict)  # by this start; nothing if that is not known
+    counted: Mapping[str, float] = field(default_factory=dict)  # by this start; empty if not known
 
 
 def is_under_way(frontier: FrontierReader, *folders: Path) -> bool:
-    """Tell whether a crawl is running, here or elsewhere: on other machines until their workers are declared dead."""
+    """Return whether a crawl runs here or on other machines, whose workers count until they are declared dead."""
     if any(find_running(folder) for folder in folders):
         return True
     return frontier.lease_s is not None and any(not worker.gone for worker in frontier.workers())
 
 
 def find_running(folder: Path) -> Running | None:
-    """Return the crawl that holds the folder's lock, or None if nobody does."""
+    """Return the crawl that holds the folder's lock, or None if no crawl does."""
     try:
         file = (folder / "lock").open("rb")
     except FileNotFoundError:
         return None
     with file:
         try:
-            # Shared, and let go at once: two readers never take each other for a crawl.
+            # Shared, and released at once: two readers never mistake each other for a crawl.
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             pid = started_at = None

@@ -1,4 +1,4 @@
-"""Which pages to export: filters as people write them, and as SQL. Pure."""
+"""Which pages to export: filters as operators write them, and as SQL. Pure."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _STATUS: Final = re.compile(r"([1-9])(\d\d|xx)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The pages that are wanted: those that pass every filter that is set."""
+    """The pages to export: those that pass every filter that is set."""
 
     sites: tuple[str, ...] = ()
     since: float | None = None  # Unix seconds
     statuses: tuple[str, ...] = ()  # 404, or 4xx
     langs: tuple[str, ...] = ()  # de means de-AT too
-    where: str = ""  # a condition of SQL
+    where: str = ""  # an SQL condition
 
     def condition(self) -> str:
-        """Return all filters as one condition of SQL."""
+        """Return all filters as one SQL condition."""
         every = []
         if self.sites:
             every.append(f"site in ({', '.join(quoted(site.lower()) for site in self.sites)})")
@@ -45,14 +45,14 @@ class Selection:
 
 
 def read_since(text: str, now: float) -> float:
-    """Return the moment (Unix seconds) that a date, a time in UTC or a duration before `now` stands for."""
+    """Return the time (Unix seconds) of a date, a time in UTC or a duration before `now`."""
     if (found := _DURATION.fullmatch(text.strip().lower())) and found[2] in _UNITS_S:
         return max(0.0, now - float(found[1]) * _UNITS_S[found[2]])
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise GossamerError(
-            f"--since {text} is no moment: write 2026-01-31, 2026-01-31T12:00, or 2d, 12h, 30m for how long ago."
+            f"--since {text} is not a time: write 2026-01-31, 2026-01-31T12:00, or 2d, 12h, 30m for how long ago."
         ) from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
@@ -64,7 +64,7 @@ def _either(conditions: Iterable[str]) -> str:
 def _status_condition(text: str) -> str:
     found = _STATUS.fullmatch(text.lower())
     if found is None:
-        raise GossamerError(f"--status {text} is no status: write 200, or 2xx for all from 200 to 299.")
+        raise GossamerError(f"--status {text} is not a status: write 200, or 2xx for all from 200 to 299.")
     if found[2] == "xx":
         return f"status between {found[1]}00 and {found[1]}99"
     return f"status = {found[0]}"

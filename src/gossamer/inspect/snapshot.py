@@ -1,8 +1,8 @@
-"""The files that hold a table's rows at one moment, all as Parquet: parts as they lie, open journals as copies.
+"""A table's rows at one moment, all as Parquet files: parts as they are, open journals as copies.
 
-A journal grows, becomes a part and goes while others read. So what it holds now is copied, which takes a fraction of a
-second, and from then on there are only files that nobody writes. A snapshot can be taken again later with the same
-rows: a journal that has grown, or has become a part, gives as many of its first rows as it had.
+A journal grows, becomes a part and is removed while others read. So its rows are copied, which takes a fraction of a
+second; after that no file of the snapshot changes. The same rows can be read again later: of a journal that has grown,
+or has become a part, as many first rows as it had.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Part:
 
     path: Path  # Parquet
     folder: Path  # of the crawl
-    stem: str  # what journal and part have in common
+    stem: str  # shared by a journal and its part
     rows: int
-    columns: frozenset[str]  # an older version may have written fewer
+    columns: frozenset[str]  # an older version wrote fewer
 
 
 def check_folders(folders: Sequence[Path]) -> None:
-    """Refuse a folder that holds no crawl, or that is named twice."""
+    """Raise an error for a folder without a crawl, or named twice."""
     for folder in folders:
         if not any((folder / name).exists() for name in (*names.FOLDERS, "crawl.toml")):
             raise no_crawl(folder)
@@ -49,9 +49,9 @@ def check_folders(folders: Sequence[Path]) -> None:
 
 
 def check_contents(folders: Sequence[Path]) -> None:
-    """Refuse crawls that have stored nothing at all: what they have not is no answer."""
+    """Raise an error if the crawls have stored nothing at all: an empty result would be misleading."""
     if not any(row_files(list(folders), table) for table in TABLES.values()):
-        raise GossamerError("Nothing is stored yet: ask again when the crawl has fetched its first pages.")
+        raise GossamerError("Nothing is stored yet: try again when the crawl has fetched its first pages.")
 
 
 def take(
@@ -87,7 +87,7 @@ def _freeze(source: RowFile, table: Table, scratch: Path, folder: Path, stem: st
 
 
 def _new_path(scratch: Path, table: Table, stem: str) -> Path:
-    """Return a name like a part's: the order of files is that of their names. Two machines may share a stem."""
+    """Return a path with a part's name: files are ordered by name. Two machines may use the same stem."""
     for number in range(1_000_000):
         folder = scratch / f"{table.name}-{number}"
         path = folder / f"part-{stem}{names.PART_SUFFIX}"
@@ -108,7 +108,7 @@ def _first_rows(source: RowFile, rows: int | None) -> Iterator[pa.RecordBatch]:
 
 
 def _copy(batches: Iterator[pa.RecordBatch], path: Path) -> int:
-    """Write rows to a file that is read once or twice and then removed: plainly, which is fast."""
+    """Write rows to a temporary file: uncompressed, which is fast."""
     first = next(batches, None)
     if first is None:
         return 0
@@ -123,5 +123,5 @@ def _copy(batches: Iterator[pa.RecordBatch], path: Path) -> int:
 
 
 def stems(parts: Collection[Part]) -> dict[tuple[Path, str], int]:
-    """Return what to give `take` as `only` to have the same rows again."""
+    """Return the `only` with which `take` returns the same rows again."""
     return {(part.folder, part.stem): part.rows for part in parts}
