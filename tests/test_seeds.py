@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.errors import GossamerError
-from gossamer.seeds import BadLine, Seed, digest_seed_file, find_seed_file, read_seeds
+from gossamer.seeds import BadSeed, Seed, digest_seed_file, find_seed_file, read_seeds
 from gossamer.urls import Refusal, identify, normalise
 
 needs_permissions = pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 
 
-def read_bytes(tmp_path: Path, content: bytes) -> list[Seed | BadLine]:
+def read_bytes(tmp_path: Path, content: bytes) -> list[Seed | BadSeed]:
     path = tmp_path / "seeds"
     path.write_bytes(content)
     return list(read_seeds([path]))
@@ -28,7 +28,7 @@ def read_bytes(tmp_path: Path, content: bytes) -> list[Seed | BadLine]:
 
 def urls_in(tmp_path: Path, content: bytes) -> list[str]:
     found = read_bytes(tmp_path, content)
-    assert not [each for each in found if isinstance(each, BadLine)]
+    assert not [each for each in found if isinstance(each, BadSeed)]
     return [each.url.url for each in found if isinstance(each, Seed)]
 
 
@@ -81,7 +81,7 @@ def test_a_seed_is_a_domain_or_a_url(tmp_path: Path, text: str, url: str, bare: 
 )
 def test_a_bad_line_is_reported_and_the_rest_is_read(tmp_path: Path, text: str, reason: Refusal) -> None:
     bad, good = read_bytes(tmp_path, f"# seeds\n\n{text}\nexample.org\n".encode())
-    assert bad == BadLine(text[:200], reason.value, str(tmp_path / "seeds"), 3)
+    assert bad == BadSeed(text[:200], reason.value, str(tmp_path / "seeds"), 3)
     assert isinstance(good, Seed)
     assert (good.url.url, good.line) == ("https://example.org/", 4)
 
@@ -90,7 +90,7 @@ def test_a_bad_line_is_reported_and_the_rest_is_read(tmp_path: Path, text: str, 
 def test_a_line_that_is_not_utf_8_is_bad_and_can_be_shown(tmp_path: Path, line: bytes) -> None:
     good, bad = read_bytes(tmp_path, b"example.org\n" + line)
     assert isinstance(good, Seed)
-    assert isinstance(bad, BadLine)
+    assert isinstance(bad, BadSeed)
     assert (bad.reason, bad.line) == ("not UTF-8 text", 2)
     assert bad.text.encode().isascii()
 
@@ -98,7 +98,7 @@ def test_a_line_that_is_not_utf_8_is_bad_and_can_be_shown(tmp_path: Path, line: 
 def test_broken_utf_16_makes_bad_lines_only(tmp_path: Path) -> None:
     good, bad = read_bytes(tmp_path, "example.org\n".encode("utf-16") + b"\x00\xd8x\x00!")
     assert isinstance(good, Seed)
-    assert isinstance(bad, BadLine)
+    assert isinstance(bad, BadSeed)
 
 
 TEXT = "# Sites I like\n\na.example\n  # indented\nmüller.example  # umlaut\na.example\n"
@@ -146,7 +146,7 @@ def test_several_sources_are_read_in_order(tmp_path: Path) -> None:
         ("argument", 4),
         ("argument", 5),
     ]
-    assert isinstance(found[3], BadLine)
+    assert isinstance(found[3], BadSeed)
 
 
 READ_STANDARD_INPUT = """
@@ -273,7 +273,7 @@ def test_memory_does_not_grow_with_the_file_or_with_a_line(tmp_path: Path) -> No
 @given(st.one_of(st.text(), st.text(alphabet="abc.:/#@?%[] \\\r\n")))
 def test_any_text_gives_seeds_and_bad_lines_only(text: str) -> None:
     for each in read_seeds([] if find_in_cwd(text) else [text]):
-        assert isinstance(each, BadLine) or normalise(each.url.url) == each.url.url
+        assert isinstance(each, BadSeed) or normalise(each.url.url) == each.url.url
 
 
 @given(
@@ -284,7 +284,7 @@ def test_any_text_gives_seeds_and_bad_lines_only(text: str) -> None:
 def test_a_domain_that_is_read_without_the_parser_is_the_one_that_the_parser_reads(name: str) -> None:
     url = normalise(f"https://{name}")
     for each in read_seeds([] if find_in_cwd(name) else [name]):
-        assert each == Seed(identify(url), True, "argument", 1) if isinstance(url, str) else isinstance(each, BadLine)
+        assert each == Seed(identify(url), True, "argument", 1) if isinstance(url, str) else isinstance(each, BadSeed)
 
 
 def find_in_cwd(text: str) -> bool:

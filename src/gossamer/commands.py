@@ -1,6 +1,6 @@
-"""Commands that messages print: written so that they can be pasted into the shell that started this program.
+"""Writes commands in messages so that the operator can paste them into the shell that started this program.
 
-`main` notes how the program was called. Workers inherit the note, so that what they print can be pasted too.
+`main` notes how the program was called. Workers inherit the note, so that their messages can be pasted too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDER: Final = "crawl-data"
 FOLDER_VARIABLE: Final = "GOSSAMER_DATA_DIR"
-LAUNCHER_VARIABLE: Final = "GOSSAMER_LAUNCHER"  # how the launcher was called, from itself
+LAUNCHER_VARIABLE: Final = "GOSSAMER_LAUNCHER"  # set by the launcher: how it was called
 PROGRAM_VARIABLE: Final = "GOSSAMER_PROGRAM"  # the note
 
 
 def to_type(*words: object, folders: Sequence[Path] | Path = ()) -> str:
-    """Return a command of this program as the operator has to type it, with the crawl's folders that it needs."""
+    """Return a command of this program as the operator must type it, with the folders that it needs."""
     named = (folders,) if isinstance(folders, Path) else folders
     if [str(folder) for folder in named] == [DEFAULT_FOLDER] and not os.environ.get(FOLDER_VARIABLE):
         named = ()
@@ -31,12 +31,12 @@ def to_type(*words: object, folders: Sequence[Path] | Path = ()) -> str:
 
 
 def program() -> str:
-    """Return how this program is called, ready for a shell."""
+    """Return how the operator calls this program, quoted for a shell."""
     return os.environ.get(PROGRAM_VARIABLE) or "gossamer"
 
 
 def note_program() -> None:
-    """Note how this program was called; a start from Python notes nothing and is taken for `gossamer`."""
+    """Note how this program was called. A crawl started from Python notes nothing; its messages say `gossamer`."""
     launcher = os.environ.pop(LAUNCHER_VARIABLE, None)
     if launcher is None and sys.argv[0].endswith("__main__.py"):
         words = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]  # python -m gossamer
@@ -46,7 +46,7 @@ def note_program() -> None:
 
 
 def _shortest(path: str) -> str:
-    """Return a program's bare name if a shell finds that very program by it; else a path."""
+    """Return a program's bare name if the shell finds that program by it, else a path."""
     name = Path(path).name
     found = shutil.which(name)
     if found is not None and os.path.abspath(found) == os.path.abspath(path):  # noqa: PTH100  # a link keeps its name

@@ -1,7 +1,6 @@
-"""What the operator did wrong, said in one sentence that tells what to do.
+"""The operator's mistakes, as errors whose message is one sentence that says what to do.
 
-Only mistakes of the person who runs Gossamer live here. A web that misbehaves is data (`records`), and a
-bug is left to propagate.
+Only mistakes of the operator belong here. Misbehaviour of the web is data (`records`), and a bug propagates.
 """
 
 
@@ -10,6 +9,6 @@ class GossamerError(Exception):
 
 
 def unreadable(file: object, error: Exception, advice: str) -> GossamerError:
-    """Return an error about a file of the operator's that cannot be read as text."""
+    """Return an error about an operator's file that cannot be read as text."""
     why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
     return GossamerError(f"Cannot read {file} ({why}): {advice}.")

@@ -17,10 +17,10 @@ from isal import isal_zlib
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-MAX_LAYERS: Final = 4  # nobody encodes twice, let alone more often; a hostile server might
+MAX_LAYERS: Final = 4  # honest servers encode once; hostile ones may nest encodings
 MAX_MEMBERS: Final = 1_000  # gzip members or zstd frames in a body; the rest is left out
 
-_PIECE_BYTES: Final = 4_096  # of a damaged stream at most so much of the input is lost before the damage
+_PIECE_BYTES: Final = 4_096  # at most so much input before the damage in a stream is lost
 # The zstd library has no cap on output, so it gets little at a time: four bytes can stand for 128 KB.
 _ZSTD_PIECE_BYTES: Final = 512
 _ZSTD_WINDOW_BYTES: Final = 8 << 20  # RFC 9659: what a content encoding may ask of its reader's memory
@@ -29,7 +29,7 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _ZSTD_MAGICS: Final = (b"\x28\xb5\x2f\xfd", *(bytes((n, 0x2A, 0x4D, 0x18)) for n in range(0x50, 0x60)))
 _NO_ENCODING: Final = frozenset({"", "identity", "none"})
 _ERRORS: Final[tuple[type[Exception], ...]] = (
-    isal_zlib.error,  # type: ignore[assignment]  # a class, whatever its stub says
+    isal_zlib.error,  # type: ignore[assignment]  # it is a class, though its stub says otherwise
     brotli.error,
     zstandard.ZstdError,
 )
@@ -45,7 +45,7 @@ class Inflated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotInflated:
-    """A body whose encoding is unknown, or that is not in its encoding at all."""
+    """A body whose encoding is unknown, or that does not have the encoding it claims."""
 
     detail: str
 
@@ -60,7 +60,7 @@ def inflate(body: bytes, encodings: str, *, max_bytes: int) -> Inflated | NotInf
         if name not in _DECODERS:
             return NotInflated(detail=f"unknown content encoding {name[:40]!r}")
         if not body:
-            break  # servers say `gzip` of empty answers too
+            break  # servers send `gzip` with empty bodies too
         found = _DECODERS[name](body, max_bytes)
         if not found.body and found.truncated:
             return NotInflated(detail=f"not {name}, or cut before anything could be read")
@@ -71,20 +71,20 @@ def inflate(body: bytes, encodings: str, *, max_bytes: int) -> Inflated | NotInf
 
 
 class _Stream(Protocol):
-    """One gzip member, zstd frame or brotli stream on its way out."""
+    """A decoder of one gzip member, zstd frame or brotli stream."""
 
     def feed(self, data: bytes | memoryview, room_bytes: int) -> bytes:
-        """Return what the data gives; no more than about the room, and then the stream is not used again."""
+        """Return the decoded data, at most about `room_bytes`; a stream that fills the room is not used again."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether the stream has come to its end."""
+        """Whether the stream has ended."""
         ...
 
     @property
     def unused_bytes(self) -> int:
-        """How much of the last data lies behind the end."""
+        """How many bytes of the last data follow the end of the stream."""
         ...
 
 
@@ -113,7 +113,7 @@ class _Brotli:
     def feed(self, data: bytes | memoryview, room_bytes: int) -> bytes:
         first: bytes = self._inner.process(data, output_buffer_limit=room_bytes)
         parts, got_bytes = [first], len(first)
-        while got_bytes < room_bytes and not self._inner.is_finished():  # of a cut stream some is held back
+        while got_bytes < room_bytes and not self._inner.is_finished():  # a truncated stream has a rest
             part = self._inner.process(b"", output_buffer_limit=room_bytes - got_bytes)
             if not part:
                 break
@@ -175,7 +175,7 @@ _DECODERS: Final[dict[str, Callable[[bytes, int], Inflated]]] = {
 
 
 def _whole(start: Callable[[], _Stream], body: bytes, max_bytes: int, *, magics: tuple[bytes, ...] = ()) -> Inflated:
-    """Read a body that most likely is one sound stream in one go, and again in pieces if it is not."""
+    """Decode a body as one stream at once, and again in pieces if that fails."""
     stream = start()
     try:
         found = stream.feed(body, max_bytes + 1)
@@ -189,7 +189,7 @@ def _whole(start: Callable[[], _Stream], body: bytes, max_bytes: int, *, magics:
 def _piecewise(
     start: Callable[[], _Stream], body: bytes, max_bytes: int, *, piece_bytes: int, magics: tuple[bytes, ...]
 ) -> Inflated:
-    """Read streams that follow each other, up to the first error; what comes behind the last is no stream."""
+    """Decode streams that follow each other, up to the first error; bytes after the last stream are ignored."""
     view = memoryview(body)
     parts: list[bytes] = []
     at, got_bytes, members = 0, 0, 1

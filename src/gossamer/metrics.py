@@ -1,4 +1,4 @@
-"""Every metric Gossamer keeps, declared in this one place and counted where things pass.
+"""Every metric of Gossamer, declared in this one place and counted where the events occur.
 
 Names are `gossamer_<part>_<what>_<unit>`; a label has few values, all known beforehand. Labels by site or URL
 would grow with the web, so there are none.
@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 if TYPE_CHECKING:
     from prometheus_client.samples import Sample
 
-REGISTRY = CollectorRegistry()  # our own: the library's default one carries figures of its own
+REGISTRY = CollectorRegistry()  # our own: the library's default registry has metrics of its own
 
 _DATABASE_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
@@ -47,12 +47,12 @@ FRONTIER_LINKS_TOTAL = Counter(
 )
 FRONTIER_CLAIMED_SITES_TOTAL = Counter(
     "gossamer_frontier_claimed_sites_total",
-    "Sites that came with claims",
+    "Sites that workers claimed",
     registry=REGISTRY,
 )
 FRONTIER_CLAIMED_URLS_TOTAL = Counter(
     "gossamer_frontier_claimed_urls_total",
-    "URLs that came with claimed sites",
+    "URLs that workers claimed with their sites",
     registry=REGISTRY,
 )
 FRONTIER_OUTCOMES_TOTAL = Counter(
@@ -64,18 +64,18 @@ FRONTIER_OUTCOMES_TOTAL = Counter(
 
 REQUESTS_TOTAL = Counter(
     "gossamer_requests_total",
-    "Requests made, by what they were for and what came back: a class of status, or why there was no answer",
+    "Requests made, by kind and by result: a class of status, or why there was no answer",
     ["kind", "result"],
     registry=REGISTRY,
 )
 BODY_BYTES_TOTAL = Counter(
     "gossamer_body_bytes_total",
-    "Bytes of bodies taken in, as sent",
+    "Bytes of bodies received, as sent",
     registry=REGISTRY,
 )
 CLAMPED_DELAYS_TOTAL = Counter(
     "gossamer_clamped_delays_total",
-    "Files robots.txt that asked for a longer delay than is believed",
+    "robots.txt files that asked for a longer delay than the maximum",
     registry=REGISTRY,
 )
 TRAP_REFUSALS_TOTAL = Counter(
@@ -86,33 +86,33 @@ TRAP_REFUSALS_TOTAL = Counter(
 )
 SITEMAPS_TOTAL = Counter(
     "gossamer_sitemaps_total",
-    "Sitemaps, by what became of them: found, read, unread, refused (of another site, or nested too deep), too_many",
+    "Sitemaps, by result: found, read, unread, refused (of another site, or nested too deep), too_many",
     ["result"],
     registry=REGISTRY,
 )
 SITEMAP_ENTRIES_TOTAL = Counter(
     "gossamer_sitemap_entries_total",
-    "Entries of sitemaps, by what became of them: accepted, not_wanted by the crawl's limits, foreign_host, bad_url",
+    "Entries of sitemaps, by result: accepted, not_wanted by the crawl's limits, foreign_host, bad_url",
     ["result"],
     registry=REGISTRY,
 )
 LOOP_LAG_SECONDS = Histogram(
     "gossamer_loop_lag_seconds",
-    "How late the event loop ran something that was due",
+    "How late the event loop ran a due callback",
     buckets=(0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
     registry=REGISTRY,
 )
 PAUSED_SECONDS_TOTAL = Counter(
     "gossamer_paused_seconds_total",
-    "Time in which a worker started nothing new: a full disk, a database that is gone, no network",
+    "Time in which a worker started no requests: full disk, unreachable database, no network",
     registry=REGISTRY,
 )
 
 
 def snapshot() -> dict[str, float]:
-    """Return all figures so far, flat and ready for JSON: what a heartbeat carries.
+    """Return all figures so far, flat and ready for JSON, for a heartbeat.
 
-    A histogram is told by its sum and its count; its buckets are for whoever reads the registry itself.
+    A histogram is reduced to its sum and count; its buckets can be read from the registry.
     """
     return {
         _name(sample): sample.value

@@ -23,15 +23,15 @@ from gossamer.urls import Refusal, Url, hash_url, identify, normalise, site_of_n
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-MAX_LINE_CHARS = 10_000  # a longer line is no seed, and must not fill the memory
+MAX_LINE_CHARS = 10_000  # a longer line is not a seed, and must not fill the memory
 MAX_NAME_CHARS = 253  # of DNS
 MAX_SHOWN_CHARS = 200
-_PEEK_BYTES = 4096  # enough to tell text from an archive or a picture
+_PEEK_BYTES = 4096  # enough to distinguish text from an archive or a picture
 STANDARD_INPUT = "-"
 
 
 class Seed(NamedTuple):
-    """A place to start from. A named tuple: there may be a million of them."""
+    """A URL from which a crawl starts. A named tuple: there may be a million of them."""
 
     url: Url
     bare: bool  # written without a scheme: https is our guess, http the next one
@@ -39,8 +39,8 @@ class Seed(NamedTuple):
     line: int  # of the file, or which argument; the first is 1
 
 
-class BadLine(NamedTuple):
-    """A line that is no seed."""
+class BadSeed(NamedTuple):
+    """A line that is not a seed."""
 
     text: str  # shortened
     reason: str
@@ -48,10 +48,10 @@ class BadLine(NamedTuple):
     line: int
 
 
-def read_seeds(sources: Iterable[str | Path]) -> Iterator[Seed | BadLine]:
-    """Yield what `sources` hold, in their order: see `find_seed_file` for what each may be.
+def read_seeds(sources: Iterable[str | Path]) -> Iterator[Seed | BadSeed]:
+    """Yield the seeds of `sources`, in order; see `find_seed_file` for the kinds of sources.
 
-    A file that cannot be read is an error at once, before the first seed.
+    A file that cannot be read raises an error at once, before the first seed.
     """
     found = [(source, find_seed_file(source)) for source in sources]
     return _read_all(found)
@@ -75,7 +75,7 @@ def find_seed_file(source: str | Path) -> Path | None:
             raise GossamerError(f"No such seed file: {source}{hint}.") from None
         return None
     if stat.S_ISDIR(mode):
-        # A folder `example.org`, left by a download, does not keep anyone from naming the domain.
+        # A folder `example.org`, left by a download, must not prevent the operator from naming the domain.
         if isinstance(source, str) and "." in source and not _looks_like_a_file(source):
             return None
         raise GossamerError(f"{source} is a folder: name the file in it that holds the seeds.")
@@ -106,14 +106,14 @@ def _no_text(source: str) -> GossamerError:
 
 
 def _looks_like_a_file(name: str) -> bool:
-    """Tell `seeds`, `lists/seeds` and `seeds.txt` from `localhost`, `example.org` and `example.org/path`."""
+    """Return True for `seeds`, `lists/seeds` and `seeds.txt`, False for `localhost` and `example.org/path`."""
     first, slash, _ = name.partition("/")
     is_path = slash and (first in (".", "..") or not (set(first) & set(".:[")))
     is_word = _WORD.fullmatch(name) is not None and name != "localhost"
     return bool(is_path) or is_word or name.endswith((".txt", ".csv", ".lst"))
 
 
-def _read_all(sources: list[tuple[str | Path, Path | None]]) -> Iterator[Seed | BadLine]:
+def _read_all(sources: list[tuple[str | Path, Path | None]]) -> Iterator[Seed | BadSeed]:
     for position, (source, path) in enumerate(sources, start=1):
         try:
             if path is not None:
@@ -133,7 +133,7 @@ def _open_standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def _read_lines(file: BinaryIO, source: str) -> Iterator[Seed | BadLine]:
+def _read_lines(file: BinaryIO, source: str) -> Iterator[Seed | BadSeed]:
     for number, text in enumerate(_split_lines(file, source), start=1):
         if seed := _read_line(text, source, number):
             yield seed
@@ -158,8 +158,8 @@ def _split_lines(file: BinaryIO, source: str) -> Iterator[str]:
     yield rest + newlines.decode(b"", final=True)
 
 
-def _read_line(text: str, source: str, line: int) -> Seed | BadLine | None:
-    text = text.partition("#")[0].strip()  # what follows is a comment, or a fragment: neither matters
+def _read_line(text: str, source: str, line: int) -> Seed | BadSeed | None:
+    text = text.partition("#")[0].strip()  # a comment, or a fragment, which is ignored
     if not text:
         return None
     if len(text) <= MAX_NAME_CHARS and _PLAIN_NAME.fullmatch(text):
@@ -171,7 +171,7 @@ def _read_line(text: str, source: str, line: int) -> Seed | BadLine | None:
     if isinstance(normalised, str):
         return Seed(identify(normalised), bare, source, line)
     readable = text[:MAX_SHOWN_CHARS].encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return BadLine(readable, "not UTF-8 text" if _LONE_SURROGATE.search(text) else normalised.value, source, line)
+    return BadSeed(readable, "not UTF-8 text" if _LONE_SURROGATE.search(text) else normalised.value, source, line)
 
 
 def _normalise_seed(text: str, bare: bool) -> str | Refusal:
@@ -179,12 +179,11 @@ def _normalise_seed(text: str, bare: bool) -> str | Refusal:
         return Refusal.LENGTH
     if not bare:
         return normalise(text)
-    # Slashes in front would be skipped: `/path` is not the domain `path`.
+    # The parser would skip leading slashes: `/path` is not the domain `path`.
     return Refusal.SYNTAX if text[0] in "/\\?" else normalise("https://" + text)
 
 
-# Most seeds are domains, plainly written: they mean themselves, and need no parser. A number at the end would make them
-# addresses.
+# Most seeds are plain domains in normal form, which need no parser. A name that ends in a number would be an address.
 _PLAIN_NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)+[a-z]{1,63}")
 _WORD = re.compile(r"[\w-]+")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?![0-9])")  # followed by a digit, it is a port

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_URL_CHARS = 2_000
-MAX_CACHED_CHARS = 300  # of an authority: DNS has 253 for a name, and what is longer is not met twice
+MAX_CACHED_CHARS = 300  # of an authority: a DNS name has at most 253, and longer ones are rare
 
 # Workers that would name a page or its site differently must not share a frontier: it keeps both versions.
 NORMALISER_VERSION = "1"
@@ -39,7 +39,7 @@ class Refusal(Enum):
 
 
 class Url(NamedTuple):
-    """A normalised URL with the names it goes by. A named tuple: a page yields dozens of them."""
+    """A normalised URL with its hash, site and host. A named tuple: a page yields dozens of them."""
 
     url: str
     url_hash: bytes  # 16 bytes: the identity of the page
@@ -48,7 +48,7 @@ class Url(NamedTuple):
 
 
 def normalise(url: str, base: str | None = None) -> str | Refusal:
-    """Return the one spelling of `url` (resolved against `base` if given), or why it is refused."""
+    """Return the normal form of `url` (resolved against `base` if given), or why it is refused."""
     try:
         href = ada_url.join_url(base, url) if base is not None else ada_url.normalize_url(url)
     except ValueError:  # not a URL, or text that has no UTF-8 form
@@ -77,7 +77,7 @@ def normalise_links(hrefs: Iterable[str], base: str) -> list[Url]:
     max_plain_chars = MAX_URL_CHARS - len(origin) if origin else 0
     found: dict[str, None] = {}
     for href in dict.fromkeys(hrefs):  # a page repeats its hrefs: each spelling is resolved once
-        # Most links stay on their host and are plainly written: these need no parser.
+        # Most links stay on their host and are in normal form: these need no parser.
         if len(href) <= max_plain_chars and (plain := _PLAIN_PATH.match(href.removeprefix(origin))):
             found[origin + plain[1]] = None
         elif isinstance(url := normalise(href, base), str):
@@ -86,7 +86,7 @@ def normalise_links(hrefs: Iterable[str], base: str) -> list[Url]:
 
 
 def identify(url: str) -> Url:
-    """Name the page behind an already normalised URL."""
+    """Return a normalised URL with its hash, site and host."""
     host = host_of(url)
     return Url(url, hash_url(url), _site_of_host(host), host)
 
@@ -125,19 +125,19 @@ def name_of_host(host: str) -> str:
 
 
 def site_of_name(name: str) -> str:
-    """Return the registrable domain of a name; an address, or a name that is a suffix itself, is its own."""
-    if ":" in name or name.rpartition(".")[2].isdigit():  # the WHATWG rules leave no other name that ends so
+    """Return the registrable domain of a name; an address, or a name that is a public suffix, is its own site."""
+    if ":" in name or name.rpartition(".")[2].isdigit():  # by the WHATWG rules, only addresses end so
         return name
     return _suffixes().privatesuffix(name) or name  # plant: host-taken-for-site
 
 
 @cache
 def _suffixes() -> PublicSuffixList:
-    """Read the list when it is first needed: it takes a tenth of a second. alice.github.io is a site of its own."""
+    """Read the list at first use: it takes 0.1 s. By this list, alice.github.io is a site of its own."""
     return PublicSuffixList()
 
 
-# An absolute path, query and fragment that mean themselves: no dot segment, nothing to escape or to unescape.
+# An absolute path, query and fragment in normal form: no dot segment, nothing to escape or to unescape.
 _PLAIN_PATH = re.compile(
     r"(?=/)((?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)*+/?(?:\?[A-Za-z0-9._~=&/:;,+-]*+)?)(?:#[!-~]*+)?\Z"
 )

@@ -1,4 +1,4 @@
-"""How counts, sizes, times and waits are written for people. Pure."""
+"""Writes counts, sizes, times and waits for people. Pure."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def duration(seconds: float) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text as one line that no terminal obeys: control characters come from strangers' pages."""
+    """Return text as one line without control characters, which a page could use against the terminal."""
     return "".join(char if char.isprintable() else " " for char in text)

@@ -237,6 +237,6 @@ def test_a_driver_error_of_several_lines_leaves_the_rows_of_the_screen_in_place(
         screen = terminal.look()
         assert screen.lines[0] == "Something else is said."
         assert screen.lines[1].startswith("Gossamer  ")
-        assert screen.lines[-1].startswith("Ctrl-C stops")
+        assert screen.lines[-1].startswith("Ctrl-C shuts the crawl down")
         assert [line for line in screen.scrolled if line.startswith(("Gossamer", "speed", "sites", "Ctrl-C"))] == []
         assert screen.text.count("accepting TCP/IP") == 5

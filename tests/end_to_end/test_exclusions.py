@@ -37,7 +37,7 @@ def test_what_is_excluded_in_a_running_crawl_is_not_asked_for_five_seconds_later
             wait_until(lambda: sum(site_of(request.url) == site for request in server.log()) > 4, "some pages")
             heard = said("exclude", site, pattern, *there)
             returned_s = time.monotonic()
-            assert "the running crawl heeds it within five seconds" in heard
+            assert "the running crawl obeys within five seconds" in heard
             wait_until(lambda: len(asked_since(returned_s + HEEDED_S, server)) > 9, "what comes later")
             start.signal(signal.SIGTERM)
             assert "Stopped: " in start.end(), "others were asked for longer"

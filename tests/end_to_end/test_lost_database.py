@@ -130,7 +130,7 @@ def test_a_worker_that_waits_for_the_database_can_be_stopped(crawl: Crawl, datab
         wait_until(lambda: "waits for its frontier" in crawl.log, "the new worker to wait")
         start.interrupt()
         start.end()
-    assert "did not end in time" not in crawl.log
+    assert "did not shut down in time" not in crawl.log
 
 
 def test_a_crawl_that_starts_while_its_database_is_away_says_so_in_one_sentence(tmp_path: Path) -> None:

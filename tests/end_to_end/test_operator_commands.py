@@ -93,7 +93,7 @@ def test_stop_stops_one_machine_and_the_others_are_still_heard_of_there(finished
     _, other = finished.folders
     assert f"The crawl in {other} is stopped" in finished.live["stop"]
     assert "not running here, but elsewhere" in finished.live["status later"]
-    assert "the running crawl heeds it within five seconds" in finished.live["exclude"]
+    assert "the running crawl obeys within five seconds" in finished.live["exclude"]
     assert f"excluded: It is excluded by {finished.excluded}" in finished.live["site"]
     assert "not running" not in finished.live["site"]
     assert "not running\n" in said("status", *named(other))

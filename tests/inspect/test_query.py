@@ -306,7 +306,7 @@ def test_a_mistake_is_answered_in_one_sentence(
 
 def test_without_a_query_an_example_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     example = to_type("query", "select count(*) from pages", folders=folder)
-    assert refused(folder, "", capsys) == f"Say what to ask: `{example}`; --tables lists what there is."
+    assert refused(folder, "", capsys) == f"Give a query: `{example}`; --tables lists the tables."
 
 
 def test_a_crawl_without_rows_and_a_folder_without_a_crawl_are_mistakes(

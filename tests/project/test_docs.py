@@ -52,11 +52,6 @@ def test_the_readme_shows_every_command() -> None:
     assert [name for name in SUMMARIES if f"gossamer {name}" not in readme] == []
 
 
-def test_it_is_said_plainly_while_there_is_no_command_that_crawls() -> None:
-    for page, words in (("README.md", "does not crawl yet"), ("docs/architecture.md", "no command that crawls yet")):
-        assert (words in (ROOT / page).read_text()) == ("crawl" not in SUMMARIES)
-
-
 def test_what_the_readme_shows_of_check_is_what_check_says(capsys: pytest.CaptureFixture[str]) -> None:
     readme = (ROOT / "README.md").read_text()
     shown = re.findall(r"(?m)^    \$ ./gossamer (check .+)\n((?:    [^$].*\n)+)", readme)

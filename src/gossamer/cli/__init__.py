@@ -1,4 +1,4 @@
-"""The `gossamer` command: finds a command's module when it is used, and turns mistakes into one sentence.
+"""The `gossamer` command: imports a command's module when it is called, and prints mistakes as one sentence.
 
 Each command is a module of this package whose `command` parses, calls and prints; nothing else belongs here.
 Its name and summary stand in `GROUPS`, so that `gossamer --help` loads no command's libraries.
@@ -31,46 +31,46 @@ if TYPE_CHECKING:
 GROUPS = {  # in the order in which `gossamer --help` lists them; a new command is one more line here
     "Start": {
         "demo": "Crawl a simulated web on this machine, and check the crawl against the server's log.",
-        "crawl": "Crawl from seeds: domains, URLs, or files that hold one of them per line.",
-        "stop": "Stop a running crawl in good order.",
-        "doctor": "Say whether this machine is fit for a crawl, and how to mend what is not.",
-        "bot-page": "Write a web page about your crawler: who crawls, why, and how to be left alone.",
+        "crawl": "Crawl from seeds: domains, URLs, or files with one of them per line.",
+        "stop": "Shut down a running crawl gracefully.",
+        "doctor": "Check whether this machine is fit for a crawl, and say how to fix problems.",
+        "bot-page": "Write a web page about your crawler: who crawls, why, and how to opt out.",
         "simweb": "Serve a simulated web on this machine, for testing any crawler.",
     },
     "Watch": {
-        "status": "Show how a crawl stands, running or not.",
+        "status": "Show the state of a crawl, running or not.",
         "top": "Watch a running crawl: speed, sites, queue, outcomes, workers, time left.",
         "log": "Show the last requests, oldest first.",
     },
     "Inspect": {
-        "show": "Show what a crawl knows of a URL and has kept of it.",
-        "explain": "Say why a URL was fetched or not, or when a site has its next turn.",
-        "query": "Ask a crawl's tables in SQL: pages, requests, sites, links.",
-        "verify": "Check that nothing is lost and nothing is torn.",
-        "check": "Say how Gossamer sees a URL, a robots.txt, a page, a sitemap or an address.",
+        "show": "Show what a crawl knows and stores about a URL.",
+        "explain": "Say why a URL was fetched or not, or when a site is visited next.",
+        "query": "Query a crawl's tables with SQL: pages, requests, sites, links.",
+        "verify": "Check that no URL is lost and no file is damaged.",
+        "check": "Show how Gossamer reads a URL, a robots.txt, a page, a sitemap or an address.",
     },
     "Export": {
-        "export": "Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.",
-        "report": "Write a report on a crawl: one HTML file with plots, which opens without the internet.",
+        "export": "Export stored pages as JSON lines, CSV, Parquet, text files or WARC.",
+        "report": "Write a report about a crawl: one HTML file with plots, which needs no internet.",
     },
     "Maintain": {
-        "exclude": "Leave sites, or parts of them, alone from now on.",
+        "exclude": "Exclude sites, or parts of them, from a crawl.",
         "move": "Move a crawl to another database: from SQLite to PostgreSQL, or back.",
-        "db": "Prepare a PostgreSQL database for crawls, upgrade it, or see what it holds.",
+        "db": "Prepare a PostgreSQL database for crawls, upgrade it, or list its crawls.",
         "completion": "Print a script that lets your shell complete commands and options.",
-        "version": "Print the versions that matter to a crawl.",
+        "version": "Print the versions of Gossamer and of the parts that matter to a crawl.",
     },
 }
 SUMMARIES = {name: summary for commands in GROUPS.values() for name, summary in commands.items()}
 
-MISTAKE = 2  # exit status: what the operator asked for cannot be done as asked
-INTERRUPTED = 130  # what shells say of a program that ended by Ctrl-C
+MISTAKE = 2  # exit status: the operator must correct the command
+INTERRUPTED = 130  # the exit status that shells use for a program ended by Ctrl-C
 COMPLETE_VARIABLE = "_GOSSAMER_COMPLETE"  # set by the scripts that `completion` prints
-PIPE_CLOSED = 141  # and of one whose reader has gone: `gossamer ... | head`
+PIPE_CLOSED = 141  # the same for a program whose reader has ended: `gossamer ... | head`
 
 
 class _CommandsOnDemand(click.Group):
-    """A group whose commands are imported when they are called, not when they are listed."""
+    """A group that imports its commands when they are called, not when they are listed."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(SUMMARIES)
@@ -116,15 +116,15 @@ def gossamer() -> None:
 
 def main() -> None:
     """Run the command named on the command line and exit with its status."""
-    logging.getLogger().addHandler(logging.NullHandler())  # only a crawl has a log; others say all in their sentence
+    logging.getLogger().addHandler(logging.NullHandler())  # only a crawl has a log; other commands print their errors
     note_program()
     status = run(sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while Python clears up is no news
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while Python shuts down must print no traceback
     sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit status. Only bugs come out as exceptions."""
+    """Run one command and return its exit status. Only bugs raise exceptions."""
     try:
         status = _invoke(arguments)
         sys.stdout.flush()
@@ -156,14 +156,14 @@ _OF_THE_MACHINE = {
 
 
 def _describe(error: OSError) -> str:
-    """Say in one sentence what the machine refused, wherever in a command that was, and what to do."""
+    """Return one sentence that says what the machine refused and what to do."""
     assert error.errno is not None
     what = f"{os.fsdecode(error.filename)} cannot be used" if error.filename else "The output cannot be written"
     return f"{what} ({error.strerror}): {_OF_THE_MACHINE[error.errno]}."
 
 
 def _discard_output() -> None:
-    """Give what Python flushes at its exit somewhere to go."""
+    """Redirect standard output to the null device, so that Python can flush it at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -197,7 +197,7 @@ def _invoke(arguments: list[str]) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end a command as KeyboardInterrupt, also where a library makes an error of its own of it."""
+    """Let Ctrl-C end a command as KeyboardInterrupt, even if a library turns it into an error of its own."""
     interrupted = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -205,7 +205,7 @@ def _interruptible() -> Iterator[None]:
         interrupted = True
         signal.default_int_handler(number, frame)
 
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, as in the background of a script
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored in the background of a script
         yield
         return
     signal.signal(signal.SIGINT, interrupt)
@@ -227,7 +227,7 @@ def _refuse(sentence: str) -> int:
 
 
 def _sentence(mistake: click.ClickException, arguments: list[str]) -> str:
-    """Say in one sentence what is wrong with the command line and what would be right."""
+    """Return one sentence that says what is wrong with the command line and how to correct it."""
     context = mistake.ctx if isinstance(mistake, click.UsageError) else None
     named = arguments[:1] if arguments and arguments[0] in SUMMARIES else []
     path = context.command_path if context else to_type(*named)

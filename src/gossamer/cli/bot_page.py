@@ -1,4 +1,4 @@
-"""`gossamer bot-page`: a page about your crawler, for you to put on the web: who, why, and how to be left alone."""
+"""`gossamer bot-page`: writes a web page about the operator's crawler, for site owners."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ FILE_NAME = "bot.html"
 @click.option("--purpose", metavar="TEXT", default="", help="What you crawl for, in a sentence or two.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=FILE_NAME, show_default=True, metavar="FILE",
-    help="Where the page goes.",
+    help="Write the page to this file.",
 )  # fmt: skip
 def command(folder: Path, email: str | None, agent_name: str | None, purpose: str, output: Path) -> None:
-    """Write a web page about your crawler: who crawls, why, and how to be left alone.
+    """Write a web page about your crawler: who crawls, why, and how to opt out.
 
-    Put it on the web and name its address with --info-url when you crawl: it stands in the User-Agent of every
-    request, so that a site's owner finds it. One HTML file without scripts; change it as you like.
+    Publish the page and give its address with --info-url when you crawl. The User-Agent of every request then names
+    it, so that site owners find it. It is one HTML file without scripts; edit it as you like.
 
     \b
     Example:
@@ -49,7 +49,7 @@ def command(folder: Path, email: str | None, agent_name: str | None, purpose: st
     if not settings.crawl.email:
         raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
     write_whole(output, render(settings, purpose))
-    click.echo(f"The page is {output}: put it on the web, and give its address to `crawl` with --info-url.")
+    click.echo(f"The page is {output}: publish it, and give its address to `crawl` with --info-url.")
 
 
 def render(settings: Settings, purpose: str) -> str:

@@ -1,31 +1,25 @@
-"""`gossamer check`: how Gossamer sees a URL, a robots.txt, a page, a sitemap or an address, in JSON lines.
+"""`gossamer check`: shows how Gossamer reads a URL, a robots.txt, a page, a sitemap or an address, in JSON lines.
 
-Plumbing: programs, and tests against other implementations, ask the very functions that a crawl asks.
+For programs, and for tests against other implementations. It calls the functions that a crawl calls.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
-import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from gossamer.cli.wording import count
-from gossamer.errors import GossamerError
+from gossamer.cli.json_lines import MalformedError, answer_each, text_of
 from gossamer.fetch.addresses import Network, judge_address, parse_network
 from gossamer.rules.robots import decide, parse_robots
 from gossamer.urls import Refusal, identify, normalise
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
 
 class _WithParsers(click.Group):
-    """Loads `html` and `sitemap`, and with them the parser, only when asked for: nobody else waits for that."""
+    """Imports `html` and `sitemap` only when they are called: the parser takes time to load."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*super().list_commands(ctx), "html", "sitemap"])
@@ -44,7 +38,7 @@ class _WithParsers(click.Group):
 
 @click.group("check", cls=_WithParsers)
 def command() -> None:
-    """Say how Gossamer sees a URL, a robots.txt, a page, a sitemap or an address.
+    """Show how Gossamer reads a URL, a robots.txt, a page, a sitemap or an address.
 
     Reads JSON lines from standard input and answers each with one JSON line, at once, so that a program can keep
     it running and ask. A line that cannot be understood is answered with its `error`, and the exit status is 2.
@@ -68,7 +62,7 @@ def check_url(urls: tuple[str, ...]) -> None:
       echo '{"url": "../b#top", "base": "HTTP://Example.org:80/a/"}' |
         gossamer check url
     """
-    _answer_each(_answer_url, [{"url": url} for url in urls])
+    answer_each(_answer_url, [{"url": url} for url in urls])
 
 
 @command.command("robots")
@@ -82,7 +76,7 @@ def check_robots() -> None:
       echo '{"robots": "", "agent": "Gossamer", "url": "http://a.org/"}' |
         gossamer check robots
     """
-    _answer_each(_answer_robots)
+    answer_each(_answer_robots)
 
 
 @command.command("address")
@@ -98,16 +92,12 @@ def check_address(addresses: tuple[str, ...], networks: tuple[str, ...]) -> None
       gossamer check address ::ffff:10.1.2.3 --allow-network 10.0.0.0/8
     """
     allowed = tuple(map(parse_network, networks))
-    _answer_each(partial(_answer_address, allowed), [{"address": address} for address in addresses])
-
-
-class _MalformedError(Exception):
-    """A question that cannot be understood, and why."""
+    answer_each(partial(_answer_address, allowed), [{"address": address} for address in addresses])
 
 
 def _answer_url(question: dict[str, Any]) -> dict[str, Any]:
-    base = _text_of(question, "base") if question.get("base") is not None else None
-    url = normalise(_text_of(question, "url"), base)
+    base = text_of(question, "base") if question.get("base") is not None else None
+    url = normalise(text_of(question, "url"), base)
     if isinstance(url, Refusal):
         return {"url": None, "site": None, "host": None, "reason": url.name.lower()}
     named = identify(url)
@@ -115,62 +105,23 @@ def _answer_url(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer_robots(question: dict[str, Any]) -> dict[str, Any]:
-    url = normalise(_text_of(question, "url"))
+    url = normalise(text_of(question, "url"))
     if isinstance(url, Refusal):
-        raise _MalformedError(f"url: {url.value}")
-    rules = parse_robots(_robots_of(question), _text_of(question, "agent"))
+        raise MalformedError(f"url: {url.value}")
+    rules = parse_robots(_robots_of(question), text_of(question, "agent"))
     allowed, rule = decide(rules, url)
     return {"allowed": allowed, "delay": rules.delay_s, "rule": None if rule is None else str(rule)}
 
 
 def _answer_address(allowed_networks: tuple[Network, ...], question: dict[str, Any]) -> dict[str, Any]:
-    reason = judge_address(_text_of(question, "address"), allowed_networks).reason
+    reason = judge_address(text_of(question, "address"), allowed_networks).reason
     return {"allowed": True} if reason is None else {"allowed": False, "reason": reason.name.lower()}
 
 
 def _robots_of(question: dict[str, Any]) -> bytes:
     if "robots_b64" not in question:
-        return _text_of(question, "robots").encode("utf-8", "replace")
+        return text_of(question, "robots").encode("utf-8", "replace")
     try:
-        return base64.b64decode(_text_of(question, "robots_b64"), validate=True)
+        return base64.b64decode(text_of(question, "robots_b64"), validate=True)
     except (binascii.Error, ValueError):
-        raise _MalformedError("robots_b64 is not Base64") from None
-
-
-def _text_of(question: dict[str, Any], name: str) -> str:
-    value = question.get(name)
-    if not isinstance(value, str):
-        raise _MalformedError(f"{name} is missing" if value is None else f"{name} is not a string")
-    return value
-
-
-def _answer_each(
-    answer: Callable[[dict[str, Any]], dict[str, Any]], questions: list[dict[str, str]] | None = None
-) -> None:
-    """Answer the questions of the command line, or else those on standard input, each with one line."""
-    lines: Iterable[bytes] = [json.dumps(question).encode() for question in questions or ()]
-    if not lines and sys.stdin is not None:  # closed by whoever started us: nothing is asked
-        lines = sys.stdin.buffer
-    asked = malformed = 0
-    for line in lines:
-        asked += 1
-        try:
-            answered = answer(_read_question(line))
-        except _MalformedError as why:
-            malformed += 1
-            answered = {"error": str(why)}
-        click.echo(json.dumps(answered))  # flushed line by line: whoever asks may be waiting
-    if malformed:
-        raise GossamerError(f"{malformed} of {count(asked, 'line')} could not be understood.")
-
-
-def _read_question(line: bytes) -> dict[str, Any]:
-    try:
-        question = json.loads(line.decode())
-    except UnicodeDecodeError:
-        raise _MalformedError("not UTF-8") from None
-    except (ValueError, RecursionError):
-        raise _MalformedError("not JSON") from None
-    if not isinstance(question, dict):
-        raise _MalformedError("not a JSON object")
-    return question
+        raise MalformedError("robots_b64 is not Base64") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gossamer.cli.check import _answer_each, _MalformedError, _text_of
+from gossamer.cli.json_lines import MalformedError, answer_each, text_of
 from gossamer.page_process.settings import PageSettings
 from gossamer.parse.page import read_page
 from gossamer.records import Fetched, ParseFailed
@@ -28,20 +28,20 @@ def html() -> None:
       echo '{"html_b64": "PGEgaHJlZj14PkhpPC9hPg==", "url": "http://a.org/"}' |
         gossamer check html
     """
-    _answer_each(_answer_html)
+    answer_each(_answer_html)
 
 
 def _answer_html(question: dict[str, Any]) -> dict[str, Any]:
-    url = normalise(_text_of(question, "url"))
+    url = normalise(text_of(question, "url"))
     if isinstance(url, Refusal):
-        raise _MalformedError(f"url: {url.value}")
+        raise MalformedError(f"url: {url.value}")
     try:
-        body = base64.b64decode(_text_of(question, "html_b64"), validate=True)
+        body = base64.b64decode(text_of(question, "html_b64"), validate=True)
     except (binascii.Error, ValueError):
-        raise _MalformedError("html_b64 is not Base64") from None
+        raise MalformedError("html_b64 is not Base64") from None
     head = ["HTTP/1.1 200 OK", "", ""]
     if question.get("content_type") is not None:
-        head.insert(1, "Content-Type: " + " ".join(_text_of(question, "content_type").split()))
+        head.insert(1, "Content-Type: " + " ".join(text_of(question, "content_type").split()))
     answer = Fetched(
         url=url,
         status=200,

@@ -1,6 +1,6 @@
 """`gossamer completion`: lets bash, zsh and fish complete commands, options and their values.
 
-A script asks the very program that stands on the command line, by the protocol of click: so one script serves a linked
+The script calls the program that stands on the command line, by click's protocol. One script therefore serves a linked
 `gossamer` and the `./gossamer` of any clone.
 """
 
@@ -79,9 +79,9 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 def command(shell: str) -> None:
     """Print a script that lets your shell complete commands and options.
 
-    Write it once to where your shell looks for such scripts, and open a new shell. It serves a linked `gossamer` and
-    the `./gossamer` of every clone. In zsh, the folder must stand in fpath before compinit runs; else put
-    `source <(gossamer completion zsh)` at the end of ~/.zshrc.
+    Write it once to the folder where your shell looks for such scripts, and open a new shell. It works for a linked
+    `gossamer` and for the `./gossamer` of every clone. In zsh, the folder must be in fpath before compinit runs; else
+    put `source <(gossamer completion zsh)` at the end of ~/.zshrc.
 
     \b
     Examples:
@@ -94,7 +94,7 @@ def command(shell: str) -> None:
 
 
 def complete(program: click.Command, instruction: str) -> int:
-    """Print what can stand at the cursor, for the script of the shell that the instruction names: `bash_complete`."""
+    """Print the completions for the shell that the instruction names, such as `bash_complete`."""
     kind = get_completion_class(instruction.removesuffix("_complete"))
     if kind is None:
         return 1

@@ -1,4 +1,4 @@
-"""How a crawl is shown: on one live screen where there is a terminal, else line by line."""
+"""Shows a running crawl: on a live screen in a terminal, else line by line."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from gossamer.cli.watching import Watch
+    from gossamer.cli.watching import CrawlView
     from gossamer.crawl.seeding import Seeding
     from gossamer.records import Waiting
     from gossamer.supervisor import Ended, Progress
 
-HINT = "Ctrl-C stops in good order; the same command goes on"
-WAIT_EVERY_S = 10.0  # between two lines about a wait, where there is no terminal
-BIG_FILE_LINES = 20_000  # a smaller seed file is loaded before anyone could read a progress bar
+HINT = "Ctrl-C shuts the crawl down; the same command resumes it"
+WAIT_EVERY_S = 10.0  # between two lines about a wait, without a terminal
+BIG_FILE_LINES = 20_000  # a smaller seed file is loaded too quickly for a progress bar
 
 
 def open_console(folder: Path, *, every_s: float) -> Lines:
-    """Return what fits where the output goes."""
+    """Return a live screen for a terminal, else lines."""
     return Screen(folder, every_s=every_s) if sys.stdout.isatty() else Lines(folder, every_s=every_s)
 
 
 class Lines(AbstractContextManager["Lines"]):
-    """Prints a line now and then. A crawl outlives whoever reads them."""
+    """Prints a line every few seconds. The crawl continues if the output is closed."""
 
     def __init__(self, folder: Path, *, every_s: float) -> None:
         self.folder = folder
         self._every_s = every_s
         self._shown_s = time.monotonic()
-        self._waited_s: float | None = None  # when it was last said that the start waits
+        self._waited_s: float | None = None  # when the last line about a wait was printed
         self._warnings = _Warnings(self)
 
     def __enter__(self) -> Self:
@@ -62,12 +62,12 @@ class Lines(AbstractContextManager["Lines"]):
             click.echo(plain(line))
 
     def warn(self, line: str) -> None:
-        """Print a line that is no result."""
+        """Print a warning."""
         with suppress(OSError):
             click.echo(plain(f"gossamer: {line}"), err=True)
 
     def show_wait(self, waiting: Waiting | None) -> None:
-        """Say, when it begins and every ten seconds, for which machines a start waits."""
+        """Print for which machines the start waits, at first and then every ten seconds."""
         now_s = time.monotonic()
         if waiting is None:
             self._waited_s = None
@@ -76,20 +76,20 @@ class Lines(AbstractContextManager["Lines"]):
             self.say(wait_line(waiting))
 
     def show_seeding(self, done: Seeding, total_lines: int) -> None:
-        """Say how far a big seed file is."""
+        """Print how much of a big seed file is loaded."""
         if total_lines > BIG_FILE_LINES and time.monotonic() - self._shown_s >= self._every_s:
             self._shown_s = time.monotonic()
             self.say(f"{done.lines:,} of {total_lines:,} seed lines read")
 
     def show(self, progress: Progress) -> None:
-        """Print a line if it is time."""
+        """Print a line of progress if it is time."""
         if time.monotonic() - self._shown_s >= self._every_s:
             self._shown_s = time.monotonic()
             self.say(f"{datetime.now().astimezone():%H:%M:%S} {one_line(progress)}")
 
 
 class Screen(Lines):
-    """Keeps one screen up to date; warnings scroll by above it."""
+    """Keeps one screen up to date; warnings are printed above it."""
 
     def __init__(self, folder: Path, *, every_s: float, console: Console | None = None) -> None:
         from rich.console import Console
@@ -98,7 +98,7 @@ class Screen(Lines):
         self._console = console or Console()
         self._size = self._console.size
         self._live: Live | None = None
-        self._watch: Watch | None = None
+        self._watch: CrawlView | None = None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -107,14 +107,14 @@ class Screen(Lines):
         self._stop()
 
     def say(self, line: str) -> None:
-        """Print a line above the screen: whatever is printed past it moves its rows."""
+        """Print a line above the screen. Printing directly would move the rows of the screen."""
         from rich.text import Text
 
         with suppress(OSError):
             self._console.print(Text(plain(line)))
 
     def warn(self, line: str) -> None:
-        """Print a line that is no result: above the screen too, unless it goes elsewhere."""
+        """Print a warning above the screen, or to standard error if that is redirected."""
         if sys.stderr.isatty():
             self.say(f"gossamer: {line}")
         else:
@@ -143,12 +143,12 @@ class Screen(Lines):
                 self._stop()
 
     def show(self, progress: Progress) -> None:
-        """Draw the screen anew."""
-        from gossamer.cli.watching import Watch, fill
+        """Redraw the screen."""
+        from gossamer.cli.watching import CrawlView, fill
 
-        with suppress(OSError):  # a full disk, or a folder that is being moved: the next second tells
+        with suppress(OSError):  # a full disk, or a folder that is being moved: try again in a second
             if self._watch is None:
-                self._watch = Watch(self.folder, hint=HINT)
+                self._watch = CrawlView(self.folder, hint=HINT)
             view = self._watch.view(progress, self._watch.look())
             self._draw(fill(self._console, view, spare_lines=1))
 
@@ -156,7 +156,7 @@ class Screen(Lines):
         from rich.live import Live
 
         with suppress(OSError):  # the terminal is gone
-            if self._size != self._console.size:  # what was drawn has been wrapped: nobody knows how
+            if self._size != self._console.size:  # the terminal has wrapped the old screen in an unknown way
                 self._size = self._console.size
                 self._stop()
                 self._console.clear()
@@ -173,7 +173,7 @@ class Screen(Lines):
 
 
 class _Warnings(logging.Handler):
-    """Brings to the operator what the log calls a warning or worse."""
+    """Shows the log's warnings and errors to the operator."""
 
     def __init__(self, console: Lines) -> None:
         super().__init__(logging.WARNING)
@@ -184,7 +184,7 @@ class _Warnings(logging.Handler):
 
 
 def wait_line(waiting: Waiting) -> str:
-    """Say for which machines a start waits, and for how long at most."""
+    """Return for which machines a start waits, and for how long at most, as one line."""
     first, *others = waiting.workers
     whom = f"{first} is" if not others else f"{first} and {count(len(others), 'other worker')} are"
     away = f" (the database does not answer: {waiting.trouble})" if waiting.trouble else ""
@@ -205,7 +205,7 @@ def one_line(progress: Progress) -> str:
 
 
 def summary(folder: Path, ended: Ended) -> str:
-    """Say how a crawl ended, where its files are, and what to type next."""
+    """Return how a crawl ended, where its files are, and which commands come next."""
     progress, stats = ended.progress, ended.progress.stats
     rate = progress.pages / progress.elapsed_s if progress.elapsed_s else 0.0
     reason = ended.end.value

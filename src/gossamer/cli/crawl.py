@@ -1,4 +1,4 @@
-"""`gossamer crawl`: crawls from seeds into a folder, or goes on with the crawl that is there."""
+"""`gossamer crawl`: crawls from seeds into a folder, or resumes the crawl in it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from gossamer.supervisor import End
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DYING = 1  # exit status: it is us, not the operator
-FRUITLESS = 3  # the crawl ended by itself without a page from any seed: starting again would not help
+    from gossamer.supervisor import Ended
+
+DYING = 1  # exit status: a bug or the machine, not the operator
+FRUITLESS = 3  # the crawl ended by itself without a page from any seed; starting it again would not help
 KILLED = 130
 
 _FILE = click.Path(path_type=Path, resolve_path=True)
@@ -119,11 +121,11 @@ def command(
     resume: bool,  # noqa: ARG001
     **flags: Any,
 ) -> None:
-    """Crawl from seeds: domains, URLs, or files that hold one of them per line.
+    """Crawl from seeds: domains, URLs, or files with one of them per line.
 
-    Ctrl-C stops in good order; the same command goes on where it stopped, also after a crash. Settings may also
-    come from the environment (GOSSAMER_DELAY=1) or from crawl.toml in the crawl's folder. The exit status is 3 if the
-    crawl ended by itself without a page from any seed.
+    Ctrl-C shuts the crawl down gracefully; the same command resumes it, also after a crash. Settings may also come
+    from the environment (GOSSAMER_DELAY=1) or from crawl.toml in the crawl's folder. The exit status is 3 if the crawl
+    ended by itself without a page from any seed.
 
     \b
     Examples:
@@ -142,6 +144,11 @@ def command(
     )
     with open_console(data_dir, every_s=settings.supervisor.progress_every_s) as console:
         ended = crawl(data_dir, settings, (*seeds, *seed_file), console)
+    _print_end(data_dir, ended)
+
+
+def _print_end(data_dir: Path, ended: Ended) -> None:
+    """Print how the crawl ended, and exit with the status for that."""
     if ended.end is End.DYING:
         say(f"gossamer: {ended.detail}", err=True)
         raise click.exceptions.Exit(DYING)
@@ -156,14 +163,14 @@ def command(
 
 
 def _spell(key: str) -> str:
-    """Write a setting as it is given here: as the option of its name, or with --set."""
+    """Return how this command spells a setting: as an option, or with --set."""
     options = {name for option in command.params for name in option.opts}
     flag = "--" + key.replace("_", "-")
     return flag if flag in options else f"--set {key}"
 
 
 def _as_settings(flags: dict[str, Any], others: tuple[str, ...]) -> dict[str, Any]:
-    """Return flags as settings; those of the predecessor under the names they have here."""
+    """Return flags as settings; old names of options are translated."""
     settings: dict[str, Any] = {}
     for other in others:
         name, equals, value = other.partition("=")

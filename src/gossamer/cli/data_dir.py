@@ -24,5 +24,5 @@ data_dirs_option = click.option(
     default=["crawl-data"],
     show_default=True,
     envvar="GOSSAMER_DATA_DIR",
-    help="The crawl's folder; give it again for each machine that crawls along.",
+    help="The crawl's folder; repeat it for each machine of the crawl.",
 )

@@ -1,4 +1,4 @@
-"""`gossamer db`: prepares a PostgreSQL database for crawls, upgrades it, and says what it holds."""
+"""`gossamer db`: prepares a PostgreSQL database for crawls, upgrades it, and lists its crawls."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _frontier_option = click.option(
 
 @click.group("db")
 def command() -> None:
-    """Prepare a PostgreSQL database for crawls, upgrade it, or see what it holds.
+    """Prepare a PostgreSQL database for crawls, upgrade it, or list its crawls.
 
-    Not needed to crawl: the first worker that comes does what is missing, if its user may create a schema. The password
+    A crawl does not need this: its first worker creates or upgrades the schema, if the user may do so. The password
     comes from GOSSAMER_FRONTIER, PGPASSWORD or PGPASSFILE.
 
     \b
@@ -41,7 +41,7 @@ def command() -> None:
 @command.command("init")
 @_frontier_option
 def init(address: str) -> None:
-    """Create what crawls need in a database.
+    """Create the schema that crawls need in a database.
 
     \b
     Example:
@@ -65,7 +65,7 @@ def migrate(address: str) -> None:
     """
     from gossamer.frontier.postgres.administering import look, prepare
 
-    look(_without_password(address))  # refuses a database without a frontier
+    look(_without_password(address))  # refuses a database without our schema
     done = prepare(address)
     click.echo(f"The database {done.place} has schema version {done.after}; before, it had {done.before}.")
 

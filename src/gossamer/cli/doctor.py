@@ -1,4 +1,4 @@
-"""`gossamer doctor`: whether this machine, and the database, are fit for a crawl, and what to do where they are not."""
+"""`gossamer doctor`: checks whether this machine and the database are fit for a crawl, and says how to fix problems."""
 
 from __future__ import annotations
 
@@ -32,25 +32,29 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.settings import Settings
 
-UNFIT = 1  # exit status: something is bad
+UNFIT = 1  # exit status: a check is bad
 _MARKS = {Grade.GOOD: "ok", Grade.POOR: "poor", Grade.BAD: "BAD"}
 _COLOURS = {Grade.GOOD: "green", Grade.POOR: "yellow", Grade.BAD: "red"}
 
 
 @click.command("doctor")
 @data_dir_option
-@click.option("--frontier", metavar="ADDRESS", help="Look at this database too: postgresql://user@host/database.")
-@click.option("--nameserver", metavar="IP[:PORT]", help="Ask this name server [default: the system's].")
+@click.option("--frontier", metavar="ADDRESS", help="Check this database too: postgresql://user@host/database.")
+@click.option("--nameserver", metavar="IP[:PORT]", help="Use this name server [default: the system's].")
 @click.option("--lookup", metavar="NAME", default="example.org", show_default=True, help="The name to look up.")
-@click.option("--workers", type=click.IntRange(min=1), help="How many workers are to run here [default: one per core].")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Workers planned for this machine [default: one per core].",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 def command(
     folder: Path, frontier: str | None, nameserver: str | None, lookup: str, workers: int | None, as_json: bool
 ) -> None:
-    """Say whether this machine is fit for a crawl, and how to mend what is not.
+    """Check whether this machine is fit for a crawl, and say how to fix problems.
 
-    Looks at limits of open files, the disk (kind, room, speed of syncs), memory, the clock, DNS and, with --frontier or
-    in the folder of a crawl that has one, the PostgreSQL database. Changes nothing. Exits with 1 if something is bad.
+    Checks the limit of open files, the disk (kind, free space, speed of syncs), memory, the clock, DNS and, with
+    --frontier or for a crawl that uses one, the PostgreSQL database. Changes nothing. Exits with 1 if a check is bad.
 
     \b
     Example:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Final
 
-_PLACES: Final = ("GOSSAMER_DATA_DIR", "GOSSAMER_CONFIG")  # say where settings are: they are none themselves
+_PLACES: Final = ("GOSSAMER_DATA_DIR", "GOSSAMER_CONFIG")  # say where settings are, but are not settings
 
 
 def environment_for_settings() -> dict[str, str]:
-    """Return what settings may be read from."""
+    """Return the variables from which settings may be read."""
     return {name: value for name, value in os.environ.items() if name not in _PLACES}

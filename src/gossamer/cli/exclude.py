@@ -1,4 +1,4 @@
-"""`gossamer exclude`: leaves sites or parts of them alone from now on, in a crawl that runs or does not."""
+"""`gossamer exclude`: excludes sites or parts of them from a crawl, running or not."""
 
 from __future__ import annotations
 
@@ -28,20 +28,19 @@ PURGED_FILE = "purged-pages.tsv"
 @click.command("exclude")
 @click.argument("entries", metavar="[DOMAIN|PATTERN]...", nargs=-1)
 @data_dir_option
-@click.option("--remove", is_flag=True, help="Take these off the list: what is still queued of them goes on.")
+@click.option("--remove", is_flag=True, help="Take these entries off the list; their queued URLs are fetched again.")
 @click.option("--list", "list_them", is_flag=True, help="Print the list, one entry per line.")
 @click.option(
     "--purge", is_flag=True,
-    help=f"Give up what is queued of them for good, and list their stored pages in {PURGED_FILE} for deletion.",
+    help=f"Give up their queued URLs for good, and list their stored pages in {PURGED_FILE} for deletion.",
 )  # fmt: skip
 def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: bool, purge: bool) -> None:
-    """Leave sites, or parts of them, alone from now on.
+    """Exclude sites, or parts of them, from a crawl.
 
     An entry is a domain (with all names below it), *.domain (only the names below it), or the beginning of URLs. A
-    running crawl, on all of its machines, asks for nothing excluded any more within five seconds; requests under way
-    are finished. An excluded site keeps its queue until it is readmitted with --remove or given up with --purge; what
-    lies on an excluded host or under an excluded beginning leaves the queue as its turn comes, and --remove brings it
-    back.
+    running crawl obeys it on all its machines within five seconds; running requests are finished. An excluded site
+    keeps its queue until --remove readmits it or --purge gives it up. URLs on an excluded host or under an excluded
+    beginning leave the queue when their turn comes; --remove queues them again.
 
     \b
     Examples:
@@ -66,8 +65,8 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
         else:
             frontier.exclude(named)
             running = is_under_way(frontier, folder)
-            heeded = "the running crawl heeds it within five seconds" if running else "no crawl is running"
-            click.echo(f"Excluded: {', '.join(named)}; {heeded}.")
+            effect = "the running crawl obeys within five seconds" if running else "no crawl is running"
+            click.echo(f"Excluded: {', '.join(named)}; {effect}.")
             if purge:
                 _purge(frontier, folder, named)
 
@@ -94,5 +93,5 @@ def _purge(frontier: OperatorFrontier, folder: Path, entries: list[str]) -> None
                 rows += 1
     except (OSError, ValueError) as error:
         what = str(error).splitlines()[0]
-        raise GossamerError(f"The pages cannot all be listed in {file} ({what}): mend that and purge again.") from None
+        raise GossamerError(f"The pages cannot all be listed in {file} ({what}): fix that and purge again.") from None
     click.echo(f"{count(given_up, 'queued URL')} given up; {count(rows, 'stored page')} listed in {file} for deletion.")

@@ -1,4 +1,4 @@
-"""`gossamer explain`: why a URL was fetched or not, or when a site has its next turn, and which rule says so."""
+"""`gossamer explain`: says why a URL was fetched or not, or when a site is visited next, and which rule decides."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="URL|SITE")
 @data_dirs_option
 def command(what: str, folders: Sequence[Path]) -> None:
-    """Say why a URL was fetched or not, or when a site has its next turn.
+    """Say why a URL was fetched or not, or when a site is visited next.
 
     Names the rule that decides: an exclusion, the scope, a limit against traps, the line of robots.txt, or what makes
-    the next turn wait. A URL has a scheme or a path; a bare name means its site. Works while a crawl goes on.
+    the next turn wait. A URL has a scheme or a path; a bare name means its site. Works while a crawl runs.
 
     \b
     Examples:
@@ -52,7 +52,7 @@ def command(what: str, folders: Sequence[Path]) -> None:
     print_facts(((name, plain(text)) for name, text in found.facts), label=10, indent="  ")
     print_facts((("request", request_line(row)) for row in found.requests), label=10, indent="  ")
     if not under_way:
-        click.echo("  The crawl is not running: what waits goes on waiting when it does.")
+        click.echo("  The crawl is not running: waiting URLs wait until it is resumed.")
 
 
 def _read_terms(folder: Path, site: str) -> Terms:

@@ -1,4 +1,4 @@
-"""`gossamer export`: stored pages in a format of one's choice."""
+"""`gossamer export`: writes stored pages in one of several formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gossamer.errors import GossamerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gossamer.inspect.export import ExportProgress
+    from gossamer.inspect.export import Export, ExportProgress
 
 
 @click.command("export")
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     help="What to write: txt is a file per page, warc the archived records byte for byte.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file; txt: below this folder.")
-@click.option("--site", "sites", multiple=True, metavar="SITE", help="Only pages of this site; may be given again.")
+@click.option("--site", "sites", multiple=True, metavar="SITE", help="Only pages of this site; repeat for more.")
 @click.option(
     "--since", default="", metavar="WHEN", help="Only pages fetched since 2026-01-31, or in the last 2d, 12h."
 )
@@ -49,14 +49,14 @@ def command(
     langs: tuple[str, ...],
     where: str,
 ) -> None:
-    """Copy stored pages out of a crawl: as JSON lines, CSV, Parquet, text files or WARC.
+    """Export stored pages as JSON lines, CSV, Parquet, text files or WARC.
 
-    Of a page fetched more than once, the last. Works while a crawl runs: what is stored at the start is exported. With
-    --output, an export that was cut off goes on when it is started again with the same arguments; the file has its
-    name when it is whole. What was exported is said at the end, on standard error.
+    Exports the latest copy of each page. Works while a crawl runs, on the pages stored when it starts. With --output,
+    the same command resumes an interrupted export, and the file gets its name when it is complete. A summary is printed
+    at the end, on standard error.
 
     \b
-    Example:
+    Examples:
       gossamer export --format jsonl > pages.jsonl
       gossamer export --format txt --where "length(text) > 1000" -o long
       gossamer export --format warc --site example.org --since 2d -o a.warc.gz
@@ -65,7 +65,7 @@ def command(
     from gossamer.inspect.selection import Selection, read_since
 
     if output is None and form == "warc" and sys.stdout.isatty():
-        raise GossamerError("A WARC file is nothing to look at: add --output pages.warc.gz.")
+        raise GossamerError("A WARC file is binary: add --output pages.warc.gz.")
     selection = Selection(
         sites=tuple(map(read_site, sites)),
         since=read_since(since, time.time()) if since else None,
@@ -73,7 +73,11 @@ def command(
         langs=langs,
         where=where,
     )
-    export = Export(folders=folders, selection=selection, form=form, output=output, since=since)
+    _run(Export(folders=folders, selection=selection, form=form, output=output, since=since), output)
+
+
+def _run(export: Export, output: Path | None) -> None:
+    """Export, and print a summary."""
     try:
         with _bar() as tell:
             done = export.run(sys.stdout.buffer, tell)
@@ -84,7 +88,7 @@ def command(
         raise GossamerError(f"{what} cannot be written ({error.strerror}): name another file with --output.") from None
     except KeyboardInterrupt:
         if output is not None:
-            click.echo("Cut off; the same command goes on from here.", err=True)
+            click.echo("Interrupted; the same command resumes the export.", err=True)
         raise
     click.echo(_summary(done, output), err=True)
 
@@ -97,7 +101,7 @@ def _summary(done: ExportProgress, output: Path | None) -> str:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[ExportProgress], None]]:
-    """Show a progress bar if there is a terminal to show it on."""
+    """Show a progress bar if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

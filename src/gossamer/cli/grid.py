@@ -1,4 +1,4 @@
-"""Rows on a terminal: as an aligned table, whose cells are cut where they do not fit, or as a line per column. Pure."""
+"""Formats rows for a terminal: as an aligned table, which shortens long cells, or as one line per column. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MAX_CELL_WIDTH = 80  # even where there is room for more
 _MIN_CELL_WIDTH = 8
-_LEGIBLE_CELL_WIDTH = 16  # what is longer may be cut to this without becoming useless
+_LEGIBLE_CELL_WIDTH = 16  # longer cells stay readable when they are cut to this width
 _GAP = "  "
 
 
@@ -29,14 +29,14 @@ def grid(names: Sequence[str], rows: Sequence[Sequence[str]], *, numeric: Sequen
 
 
 def is_legible(names: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> bool:
-    """Tell whether a table of this width cuts no cell down to a few characters, and no line is wider."""
+    """Return whether a table of this width cuts no cell to a few characters and fits."""
     natural = [max(cell_len(plain(row[place])) for row in (names, *rows)) for place in range(len(names))]
     room = width - len(_GAP) * (len(names) - 1)
     return sum(min(one, _LEGIBLE_CELL_WIDTH) for one in natural) <= room
 
 
 def line_per_column(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield each row as a heading and one line per column, however long."""
+    """Yield each row as a heading and one line per column, of any length."""
     widest = max(map(cell_len, map(plain, names)))
     for number, row in enumerate(rows, start=1):
         yield f"-- row {number} {'-' * widest}"
@@ -45,7 +45,7 @@ def line_per_column(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iter
 
 
 def _fit(widths: list[int], room: int) -> list[int]:
-    """Make the widest columns narrower until all fit, or are as narrow as can be read."""
+    """Make the widest columns narrower until all fit or have the smallest readable width."""
     while sum(widths) > room and max(widths) > _MIN_CELL_WIDTH:
         widest = max(widths)
         others = [one for one in widths if one < widest]

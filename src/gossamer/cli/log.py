@@ -1,4 +1,4 @@
-"""`gossamer log`: what a crawl asked for and what came of it, one line per request."""
+"""`gossamer log`: shows a crawl's requests and their results, one line each."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ POLL_S = 0.5  # as often as workers write
 
 @click.command("log")
 @data_dirs_option
-@click.option("-n", "lines", type=click.IntRange(min=0), default=50, show_default=True, help="Show so many lines.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is asked from now on; Ctrl-C ends it.")
-@click.option("--errors", is_flag=True, help="Only what failed: no answer, or a status of 400 and above.")
+@click.option("-n", "lines", type=click.IntRange(min=0), default=50, show_default=True, help="Lines to show at first.")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new requests as they end; Ctrl-C stops it.")
+@click.option("--errors", is_flag=True, help="Only failed requests: no answer, or a status of 400 and above.")
 @click.option("--site", metavar="SITE", help="Only requests to this site.")
 @click.option("--kind", type=click.Choice([kind.value for kind in RequestKind]), help="Only requests of this kind.")
-@click.option("--reason", metavar="REASON", help="Only what got no answer for this reason, such as timeout.")
+@click.option("--reason", metavar="REASON", help="Only requests that failed for this reason, such as timeout.")
 def command(
     folders: Sequence[Path],
     lines: int,
@@ -48,7 +48,7 @@ def command(
     long it took, and the URL.
 
     \b
-    Example:
+    Examples:
       gossamer log -f --errors
       gossamer log --site example.org --reason timeout
     """

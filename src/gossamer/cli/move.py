@@ -1,4 +1,4 @@
-"""`gossamer move`: carries a crawl's frontier over to another database, or back into the crawl's folder."""
+"""`gossamer move`: moves a crawl's frontier to another database, or back into the crawl's folder."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ SHOW_EVERY_S = 2.0
 @click.command("move")
 @click.option(
     "--to", metavar="ADDRESS|sqlite",
-    help="Where the frontier goes: postgresql://user@host/database, or sqlite, which is a file in the crawl's folder.",
+    help="Move the frontier there: postgresql://user@host/database, or sqlite, which is a file in the crawl's folder.",
 )  # fmt: skip
-@click.option("--crawl-name", metavar="NAME", help="What the crawl is called in that database [default: as before].")
+@click.option("--crawl-name", metavar="NAME", help="The crawl's name in that database [default: as before].")
 @click.option("--delete-old", is_flag=True, help="Delete the frontiers that the crawl was moved away from.")
 @data_dir_option
 def command(to: str | None, crawl_name: str | None, delete_old: bool, folder: Path) -> None:
     """Move a crawl to another database: from SQLite to PostgreSQL, or back.
 
-    Everything is carried over: queue, known URLs, waits, robots rules, figures, exclusions, limits. Stop the crawl
-    first, on all machines. The copy is checked before the crawl switches to it. You may kill this at any time: the same
-    command continues, and --to with the present address calls it off. The old frontier refuses all workers from then
-    on, and is kept until --delete-old. Pages, archives and tables stay where they are.
+    Moves everything: queue, known URLs, waits, robots rules, figures, exclusions, limits. Stop the crawl first, on all
+    machines. The copy is checked before the crawl switches to it. You may kill this at any time: the same command
+    continues it, and --to with the present address calls it off. The old frontier then refuses all workers, and is kept
+    until --delete-old. Pages, archives and tables stay where they are.
 
     \b
     Examples:
@@ -47,13 +47,13 @@ def command(to: str | None, crawl_name: str | None, delete_old: bool, folder: Pa
     moved = move(folder, to, crawl_name, _Lines(), delete_old=delete_old)
     if to is not None:
         carried = "" if moved.urls is None else f", with {count(moved.urls, 'URL')}"
-        say(f"The frontier is {moved.place}{carried}: go on with `{to_type('crawl', folders=folder)}`.")
+        say(f"The frontier is {moved.place}{carried}: resume the crawl with `{to_type('crawl', folders=folder)}`.")
     for kept in moved.kept:
         say(f"Kept until `{to_type('move', '--delete-old', folders=folder)}`: {kept}.")
 
 
 class _Lines:
-    """Prints a line now and then."""
+    """Prints progress every few seconds."""
 
     def __init__(self) -> None:
         self._shown_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""URLs and sites as people write them on the command line."""
+"""Reads URLs and sites as operators write them on the command line."""
 
 from __future__ import annotations
 

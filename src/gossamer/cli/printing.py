@@ -1,4 +1,4 @@
-"""How lines of text get into a terminal: broken between words, never within one."""
+"""Prints text to a terminal: long lines are broken between words, never within one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-LEAST_WIDTH: Final = 20  # in a narrower window nothing can be read anyway
+LEAST_WIDTH: Final = 20  # a narrower window is unreadable anyway
 LABEL: Final = 11  # columns of the names in front of facts
 _COMMAND: Final = re.compile(r"`[^`]*`")
 _GLUE: Final = "\N{WORD JOINER}"
 
 
 def terminal_width(*, err: bool = False) -> int | None:
-    """Return how many columns the terminal has that the output goes to; None if it goes elsewhere."""
+    """Return the number of columns of the terminal that shows the output; None if it is not a terminal."""
     if not (sys.stderr if err else sys.stdout).isatty():
         return None
     return max(LEAST_WIDTH, shutil.get_terminal_size().columns)

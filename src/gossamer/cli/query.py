@@ -1,4 +1,4 @@
-"""`gossamer query`: SQL over what a crawl has stored, also while it runs."""
+"""`gossamer query`: runs SQL over what a crawl has stored, also while it runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gossamer.errors import GossamerError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-ROWS_SHOWN = 100  # of a table, unless --limit says otherwise
+ROWS_SHOWN = 100  # by default, in a table
 _WIDTH_OF_NO_TERMINAL = 160
 _TO_BE_READ = ("auto", "table", "lines")
 
@@ -30,25 +30,26 @@ _TO_BE_READ = ("auto", "table", "lines")
     "--format",
     "form",
     type=click.Choice(["auto", "table", "lines", "csv", "json", "jsonl", "parquet"]),
-    help="How to write the answer: lines is one line per column, auto a table, or lines where a table would cut much. "
+    help="How to write the rows: lines is one line per column; auto is a table, or lines if a table would cut much. "
     " [default: auto on a terminal, else csv]",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file.")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
-    help=f"At most so many rows; 0 means all.  [default: {ROWS_SHOWN} for auto, table and lines, else all]",
+    metavar="N",
+    help=f"At most N rows; 0 means all.  [default: {ROWS_SHOWN} for auto, table and lines, else all]",
 )
 def command(
     sql: str | None, folders: Sequence[Path], tables: bool, form: str | None, output: Path | None, limit: int | None
 ) -> None:
-    """Ask a crawl's tables in SQL: pages, requests, sites, links.
+    """Query a crawl's tables with SQL: pages, requests, sites, links.
 
-    DuckDB's SQL, over everything that is stored at this moment. Reads only: no file and no setting can be changed, and
-    nothing but these tables can be read. `-` reads the SQL from standard input.
+    The SQL is that of DuckDB, over everything that is stored at this moment. A query can change no file and no setting,
+    and can read nothing but these tables. `-` reads the SQL from standard input.
 
     \b
-    Example:
+    Examples:
       gossamer query "select site, count(*) from pages group by 1 limit 20"
       gossamer query "select url from pages where lang = 'de'" -o german.csv
     """
@@ -57,7 +58,7 @@ def command(
         return
     if not sql:
         example = to_type("query", "select count(*) from pages", folders=folders)
-        raise GossamerError(f"Say what to ask: `{example}`; --tables lists what there is.")
+        raise GossamerError(f"Give a query: `{example}`; --tables lists the tables.")
     sql = sys.stdin.read() if sql == "-" else sql
     form = form or ("auto" if output is None and sys.stdout.isatty() else "csv")
     if form in _TO_BE_READ:

@@ -1,4 +1,4 @@
-"""`gossamer report`: a crawl in plots, as one HTML file."""
+"""`gossamer report`: writes a report about a crawl, with plots, as one HTML file."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FILE_NAME = "report.html"
 @data_dirs_option
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
-    help=f"Where the report goes [default: {FILE_NAME} in the crawl's first folder].",
+    help=f"Write the report to this file [default: {FILE_NAME} in the crawl's first folder].",
 )  # fmt: skip
 def command(folders: Sequence[Path], output: Path | None) -> None:
-    """Write a report on a crawl: one HTML file with plots, which opens without the internet.
+    """Write a report about a crawl: one HTML file with plots, which needs no internet.
 
-    Throughput, outcomes, status codes, sizes, depth, languages, sites, errors, and whether every site was left alone
-    for as long as the delay asks. May be made while the crawl runs, and again later.
+    Shows throughput, outcomes, status codes, sizes, depth, languages, sites, errors, and whether the delay was kept at
+    every site. Works while the crawl runs.
 
     \b
     Example:
@@ -76,7 +76,7 @@ def _what_matters(settings: Settings) -> list[tuple[str, str]]:
 
 
 def write_whole(file: Path, text: str, *, advice: str = "name another file") -> None:
-    """Write a file so that whoever looks finds the old one or the new one, whole."""
+    """Write a file in one step: a reader sees the old file or the new one, never a part."""
     try:
         with replacing(file) as new:
             new.write(text.encode("utf-8", "replace"))

@@ -1,6 +1,6 @@
-"""The screen on which a crawl is watched, by `crawl` itself or by `top`: a pure function from a view to lines.
+"""Draws the live screen of `crawl` and `top`: a pure function from a view to lines.
 
-What belongs here is what goes where, in how much room. Where the figures come from is the business of `watching`.
+What belongs here: the layout. What does not: gathering the figures (`watching`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 ASCII_BLOCKS: Final = " .:-=+*#%"
 TALL: Final = 36  # lines from which there is room for plots of several lines
-WIDE: Final = 120  # columns from which tables tell more
+WIDE: Final = 120  # columns from which tables show more
 PLOT_LINES: Final = 6
 GUTTER: Final = 3  # columns between left and right
 _LABEL: Final = 12
@@ -35,7 +35,7 @@ _NAME, _PLOT, _GOOD, _BAD = "bold", "cyan", "yellow", "bold red"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """All that one screen shows."""
+    """Everything that one screen shows."""
 
     folder: Path
     progress: Progress
@@ -140,7 +140,7 @@ def _facts(view: View, width: int) -> list[Text]:
     for trouble in progress.troubles:
         first, *rest = wrap(plain(trouble), room) or [""]
         lines.append(_row("trouble", Text(first, _BAD)))
-        lines += [_row("", Text(" ".join(rest), _BAD))] if rest else []  # cut if it needs more than two lines
+        lines += [_row("", Text(" ".join(rest), _BAD))] if rest else []  # cut after two lines
     return lines
 
 
@@ -230,7 +230,7 @@ def plot(counts: Sequence[int], *, width: int, height: int, levels: str = BLOCKS
     per_bar = -(-len(counts) // width)
     bars = [sum(stretch) / len(stretch) for stretch in _stretches(counts, per_bar)]
     steps, top = len(levels) - 1, max(bars)
-    # Whatever is more than nothing shows.
+    # Any count above zero must be visible.
     filled = [min(max(1, round(bar / top * height * steps)), height * steps) if bar else 0 for bar in bars]
     rows = []
     for row in range(height - 1, -1, -1):
@@ -268,7 +268,7 @@ def _columns(rows: Sequence[Row], width: int) -> list[Text]:
 
 
 def _cut(lines: list[Text], room: int) -> list[Text]:
-    """Leave out what has no room, and say so."""
+    """Leave out the rows that do not fit, and say how many."""
     if len(lines) <= room:
         return _pad(lines, room)
     return [*lines[: room - 1], Text(f"and {len(lines) - room + 1:,} more", "dim")] if room > 1 else lines[:room]

@@ -1,4 +1,4 @@
-"""`gossamer show`: what a crawl knows of a URL, and what it has kept of it."""
+"""`gossamer show`: shows what a crawl knows and stores about a URL."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ MAX_LINKS = 10
 @click.option("--raw", "what", flag_value="raw", help="Print the archived answer byte for byte, head and body.")
 @click.option("--links", "what", flag_value="links", help="Print the URLs that the page leads to, one per line.")
 def command(url: str, folders: Sequence[Path], what: str | None) -> None:
-    """Show what a crawl knows of a URL and has kept of it.
+    """Show what a crawl knows and stores about a URL.
 
-    The URL is normalised as in a crawl; without a scheme it means https. The exit status is 1 if there is nothing.
+    The URL is normalised as in a crawl; without a scheme it means https. The exit status is 1 if nothing is found.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`gossamer status`: how a crawl stands, on one screen or as one JSON object."""
+"""`gossamer status`: shows the state of a crawl, on one screen or as one JSON object."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from gossamer.records import WorkerState
 
-WIDTH = 80  # of a table, where there is no terminal
+WIDTH = 80  # of a table, without a terminal
 MAX_WORKERS = 16  # shown on one screen; JSON has them all
 
 
@@ -30,9 +30,9 @@ MAX_WORKERS = 16  # shown on one screen; JSON has them all
 @data_dir_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(folder: Path, as_json: bool) -> None:
-    """Show how a crawl stands, running or not.
+    """Show the state of a crawl, running or not.
 
-    Workers show the figures of their last heartbeat, counted since each was started.
+    The figures of each worker are those of its last heartbeat, counted since that worker started.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`gossamer stop`: stops the crawl in a folder in good order, and waits until it has ended."""
+"""`gossamer stop`: shuts down the crawl in a folder, and waits until it has ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gossamer.errors import GossamerError
 from gossamer.records import CrawlState
 from gossamer.supervisor.lock import crawling_pid, is_held
 
-PATIENCE_S = 15.0
+STOP_TIMEOUT_S = 15.0
 LOOK_EVERY_S = 0.1
 
 
@@ -26,9 +26,9 @@ LOOK_EVERY_S = 0.1
     envvar="GOSSAMER_DATA_DIR", help="The crawl's folder.",
 )  # fmt: skip
 def command(data_dir: Path) -> None:
-    """Stop a running crawl in good order.
+    """Shut down a running crawl gracefully.
 
-    Pages under way are finished, which takes a few seconds; `gossamer crawl` goes on from there.
+    Running requests are finished, which takes a few seconds. `gossamer crawl` resumes the crawl.
 
     \b
     Example:
@@ -45,18 +45,18 @@ def command(data_dir: Path) -> None:
         raise GossamerError(f"The crawl in {data_dir} (pid {pid}) is another user's: ask them to stop it.") from None
     if not _has_ended(data_dir, LOOK_EVERY_S):
         with suppress(GossamerError), change_existing(data_dir) as frontier:
-            if frontier.lease_s is None:  # else other machines, which go on, would hear it too
-                frontier.order(CrawlState.STOPPING)  # its workers hear this even if it hangs itself
-    if not _has_ended(data_dir, PATIENCE_S):
+            if frontier.lease_s is None:  # else other machines, which must continue, would stop too
+                frontier.order(CrawlState.STOPPING)  # reaches the workers even if the supervisor hangs
+    if not _has_ended(data_dir, STOP_TIMEOUT_S):
         raise GossamerError(
-            f"The crawl in {data_dir} (pid {pid}) has not ended within {PATIENCE_S:g} s: "
-            f"`kill -9 {pid}` ends it at once, and the next start puts everything in order."
+            f"The crawl in {data_dir} (pid {pid}) has not ended within {STOP_TIMEOUT_S:g} s: "
+            f"`kill -9 {pid}` ends it at once, and the next start repairs its files."
         )
     click.echo(f"The crawl in {data_dir} is stopped. Resume it with `{to_type('crawl', folders=data_dir)}`.")
 
 
-def _has_ended(folder: Path, patience_s: float) -> bool:
-    give_up_s = time.monotonic() + patience_s
+def _has_ended(folder: Path, timeout_s: float) -> bool:
+    give_up_s = time.monotonic() + timeout_s
     while is_held(folder):
         if time.monotonic() >= give_up_s:
             return False

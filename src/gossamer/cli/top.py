@@ -1,4 +1,4 @@
-"""`gossamer top`: watches a running crawl, from its folder alone."""
+"""`gossamer top`: shows a running crawl live, from its folder alone."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from gossamer.supervisor import End
 
 REFRESH_S: Final = 1.0
-HINT: Final = "q leaves; the crawl goes on"
+HINT: Final = "q quits; the crawl continues"
 
 
 @click.command("top")
 @data_dir_option
-@click.option("--once", is_flag=True, help="Print one screen and leave; so it is wherever there is no terminal.")
+@click.option("--once", is_flag=True, help="Print one screen and exit; the default without a terminal.")
 def command(folder: Path, once: bool) -> None:
     """Watch a running crawl: speed, sites, queue, outcomes, workers, time left.
 
-    Shows what `gossamer crawl` shows in its own terminal, and changes nothing; q or Ctrl-C leaves, the crawl goes on.
-    Workers tell their figures every two seconds.
+    Shows the same screen as `gossamer crawl` in its own terminal, and changes nothing; q or Ctrl-C quits, and the crawl
+    continues. Workers report their figures every two seconds.
 
     \b
     Examples:
@@ -71,7 +71,7 @@ def command(folder: Path, once: bool) -> None:
             console.print(watcher.screen(console))
             return
         with suppress(KeyboardInterrupt):
-            if _attend(console, watcher):
+            if _show_until_quit(console, watcher):
                 return
             end = _find_end(frontier, frontier.stats())
             how = f"is finished, {end.value}" if end else "has stopped"
@@ -79,30 +79,30 @@ def command(folder: Path, once: bool) -> None:
 
 
 def _find_end(frontier: FrontierReader, stats: Stats) -> End | None:
-    """Tell whether nothing is left to do, seen from outside, and why."""
+    """Return why the crawl is over, or None if it is not, from the frontier alone."""
     return find_end(frontier.drained(), stats, elapsed_s=0.0, max_duration_s=None) if stats.known else None
 
 
 class _Watcher:
-    """A crawl seen from outside."""
+    """A crawl, watched from another process."""
 
     def __init__(self, frontier: FrontierReader, folder: Path) -> None:
-        from gossamer.cli.watching import Watch
+        from gossamer.cli.watching import CrawlView
 
         self._frontier = frontier
         self._folder = folder
-        self._watch = Watch(folder, hint=HINT)
+        self._watch = CrawlView(folder, hint=HINT)
         self._tally = Tally()
         self._forecast = Forecast()
         has_settings = (folder / SETTINGS_FILE).exists()
         self._max_duration_s = read_settings(folder).crawl.max_duration_s if has_settings else None
 
     def is_over(self) -> bool:
-        """Tell whether nothing is left to watch."""
+        """Return whether the crawl has ended."""
         return find_running(self._folder) is None
 
     def screen(self, console: Console) -> Group:
-        """Return how it stands now."""
+        """Return the screen for this moment."""
         from gossamer.cli.watching import fill
 
         lately = self._watch.look()
@@ -115,7 +115,7 @@ class _Watcher:
         stats = self._frontier.stats()
         living = [worker for worker in self._frontier.workers() if not worker.gone]
         figures = self._tally.total(worker.figures for worker in living)
-        if running is not None:  # what workers counted that are dead by now, too
+        if running is not None:  # includes the counts of dead workers
             figures |= running.counted
         pages_per_s, bytes_per_s = lately.rates(RATE_WINDOW_S)
         return Progress(
@@ -137,8 +137,8 @@ class _Watcher:
         )
 
 
-def _attend(console: Console, watcher: _Watcher) -> bool:
-    """Keep the screen up to date until someone leaves; return False if the crawl ended before."""
+def _show_until_quit(console: Console, watcher: _Watcher) -> bool:
+    """Update the screen until the operator quits; return False if the crawl ended before."""
     from rich.live import Live
 
     with _keys() as next_key, Live(console=console, screen=True, auto_refresh=False) as live:
@@ -151,7 +151,7 @@ def _attend(console: Console, watcher: _Watcher) -> bool:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[float], str]]:
-    """Give a function that waits so long for a key, and returns it or nothing; keys are not shown meanwhile."""
+    """Yield a function that waits some seconds for a key and returns it, or nothing; keys are not echoed."""
     if not sys.stdin.isatty():
         yield _wait
         return

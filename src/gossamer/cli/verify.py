@@ -1,4 +1,4 @@
-"""`gossamer verify`: is anything lost, is everything whole? Says so by its exit status too."""
+"""`gossamer verify`: checks that no URL is lost and no file is damaged; its exit status says the same."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ class _Count(int):
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--report", "report", metavar="[FILE]", is_flag=False, flag_value="-",
-    help="Instead, write a report in Markdown on how sites were treated, for their owners.",
+    help="Instead, write a report in Markdown, for site owners, about how the crawl treated their sites.",
 )  # fmt: skip
 @click.option("--site", metavar="SITE", help="Report on this site only.")
 def command(folders: Sequence[Path], as_json: bool, report: str | None, site: str | None) -> None:
-    """Check that nothing is lost and nothing is torn.
+    """Check that no URL is lost and no file is damaged.
 
-    Every accepted URL is queued, in hand, done, or given up with a reason; every page that is done has its row, and
-    every row its intact archive record; no file is damaged; no site was asked too early, or for what its robots.txt
-    does not allow. Works while a crawl goes on. The exit status is 0 if all is well, 1 if there are problems, 2 if the
-    check could not be made. A crawl on several machines has a folder on each: name all of them.
+    Checks that every accepted URL is queued, in hand, done, or given up with a reason; that every done page has its row
+    and every row its intact archive record; that no file is damaged; and that no site was visited too early or against
+    its robots.txt. Works while a crawl runs. The exit status is 0 without problems, 1 with problems, and 2 if the check
+    failed. A crawl on several machines has a folder on each: name all of them.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`gossamer version`: what to name in a bug report, and what must agree among the workers of a crawl."""
+"""`gossamer version`: prints the versions for a bug report, and those that the workers of a crawl must share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 @click.command("version")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> None:
-    """Print the versions that matter to a crawl.
+    """Print the versions of Gossamer and of the parts that matter to a crawl.
 
     Workers that share a frontier must have the same normaliser and the same public suffix list.
 

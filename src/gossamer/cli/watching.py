@@ -1,4 +1,4 @@
-"""Gathers what the live screen shows: the crawl's progress, the end of its log, and the room on the disk."""
+"""Gathers what the live screen shows: the crawl's progress, the end of its request log, and the disk space."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 SIZING_SHARE: Final = 0.02  # of the time, at most: a long crawl has thousands of files
 
 
-class Watch:
-    """One crawl that is being watched."""
+class CrawlView:
+    """Collects, for one crawl, what its live screen shows."""
 
     def __init__(self, folder: Path, *, hint: str) -> None:
         self._folder = folder
         self._hint = hint
         self._tail = Tail(folder)
         self._used_bytes = 0
-        self._size_again_s = 0.0  # when
+        self._size_again_s = 0.0  # when the files are measured next
 
     def look(self) -> Lately:
         """Read the end of the crawl's log."""
@@ -52,6 +52,6 @@ class Watch:
 
 
 def fill(console: Console, view: View, *, spare_lines: int = 0) -> Group:
-    """Return a screen that fills a terminal but for so many lines."""
+    """Return a screen that fills a terminal except for `spare_lines`."""
     width, height = console.size
     return draw(view, width=width, height=max(1, height - spare_lines), ascii_only=console.options.ascii_only)

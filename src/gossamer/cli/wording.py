@@ -1,4 +1,4 @@
-"""How counts, sizes, times and waits are written for people: in the terminal as everywhere."""
+"""Writes counts, sizes, times and waits for people, in the terminal."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.errors import GossamerError
 from gossamer.records import Kind, Link
-from gossamer.seeds import STANDARD_INPUT, BadLine, Seed, digest_seed_file, find_seed_file, read_seeds
+from gossamer.seeds import STANDARD_INPUT, BadSeed, Seed, digest_seed_file, find_seed_file, read_seeds
 from gossamer.wording import count
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Seeds:
                 self.files.append(source)
                 continue
             for seed in read_seeds([source]):
-                if isinstance(seed, BadLine):
+                if isinstance(seed, BadSeed):
                     raise GossamerError(f"{seed.text!r} is no seed ({seed.reason}): name a domain, a URL or a file.")
                 self.named.append(seed)
 
@@ -91,7 +91,7 @@ class _BadLineWarnings:
         self._warn = warn
         self._count = 0
 
-    def add(self, bad: BadLine) -> None:
+    def add(self, bad: BadSeed) -> None:
         self._count += 1
         if self._count <= MAX_WARNINGS:
             source = "standard input" if bad.source == STANDARD_INPUT else bad.source
@@ -118,10 +118,10 @@ class Seeding:
 
 def load_seeds(
     frontier: OperatorFrontier,
-    lines: Iterable[Seed | BadLine],
+    lines: Iterable[Seed | BadSeed],
     *,
     report: Callable[[Seeding], None],
-    on_bad_line: Callable[[BadLine], None],
+    on_bad_line: Callable[[BadSeed], None],
 ) -> Seeding:
     """Add all seeds; bad lines are reported and left out. Loading the same seeds again adds nothing."""
     source = iter(lines)
@@ -134,7 +134,7 @@ def load_seeds(
             seeds = [seed for seed in chunk if isinstance(seed, Seed)]
             coming.append((len(chunk), len(chunk) - len(seeds)))
             for line in chunk:
-                if isinstance(line, BadLine):
+                if isinstance(line, BadSeed):
                     on_bad_line(line)
             yield [_link(seed) for seed in seeds]
 
