@@ -1,4 +1,4 @@
-"""A report on how sites were treated, in Markdown: something an operator can send to a site's owner."""
+"""A report in Markdown on how sites were treated, which an operator can send to a site's owner."""
 
 from __future__ import annotations
 

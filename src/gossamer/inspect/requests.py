@@ -1,4 +1,4 @@
-"""The crawl log: every request, from the end of the log backwards, or as it grows."""
+"""Reads the crawl log: its last requests, or new ones as it grows."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _FIRST_ERROR = 400  # of HTTP's statuses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFilter:
-    """Which requests to show."""
+    """Which requests to return."""
 
-    errors: bool = False  # only what failed: no answer, or one that says no
+    errors: bool = False  # only failures: no answer, or an error status
     site: str | None = None
     kind: str | None = None
     reason: str | None = None  # why there was no answer
 
     def pick(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return those of the rows that are wanted."""
+        """Return the rows that pass the filter."""
         if self.errors:
             failed = pc.not_equal(batch["reason"], "")
             batch = batch.filter(pc.or_(failed, pc.greater_equal(batch["status"], _FIRST_ERROR)))
@@ -45,7 +45,7 @@ class RequestFilter:
 
 
 class RequestLog:
-    """A crawl's log. `last` reads its end; after that, `new` reads what has come since."""
+    """A crawl's log. `last` reads its end; after that, `new` reads what was added since."""
 
     def __init__(self, folders: Folders, wanted: RequestFilter) -> None:
         self._folders = folders
@@ -54,10 +54,10 @@ class RequestLog:
         self._shapes: dict[tuple[Path, str], tuple[str, int]] = {}  # of each file when it was last read
 
     def last(self, lines: int) -> list[RequestRow]:
-        """Return the last so many wanted requests, in the order in which they ended.
+        """Return the last `lines` requests that pass the filter, in the order in which they ended.
 
-        A worker's files follow each other in time, so each worker's are read from the newest back until they have
-        given enough.
+        A worker's files are in order of time, so each worker's files are read from the newest back until there are
+        enough.
         """
         found: list[RequestRow] = []
         files = sorted(row_files(self._folders, REQUESTS), key=_by_worker)
@@ -72,7 +72,7 @@ class RequestLog:
         return _tail(sorted(found, key=_ended_at), lines)
 
     def new(self) -> list[RequestRow]:
-        """Return the wanted requests that were written down since this was last asked."""
+        """Return the requests that pass the filter and were logged since the last call."""
         found: list[RequestRow] = []
         for source in row_files(self._folders, REQUESTS):
             if self._shapes.get(_key(source)) != _shape(source):
@@ -80,10 +80,10 @@ class RequestLog:
         return sorted(found, key=_ended_at)
 
     def _read(self, source: RowFile) -> list[RequestRow]:
-        """Return a file's rows beyond those that were read before: a journal has grown, or become a part."""
+        """Return a file's rows after those that were read before: a journal has grown, or become a part."""
         rows: list[RequestRow] = []
         key = _key(source)
-        self._shapes[key] = _shape(source)  # before reading: what comes meanwhile is read next time
+        self._shapes[key] = _shape(source)  # before reading: rows added meanwhile are read next time
         skip = self._rows_read.get(key, 0)
         position = 0
         for batch in _batches(source):
@@ -124,7 +124,7 @@ def _batches(source: RowFile) -> Iterator[pa.RecordBatch]:
 
 
 def _key(source: RowFile) -> tuple[Path, str]:
-    """Return what a journal has in common with the part that it becomes."""
+    """Return a key that a journal shares with its part."""
     return source.path.parents[1], names.stem_of(source.path)
 
 
@@ -134,10 +134,10 @@ def _by_worker(source: RowFile) -> tuple[tuple[Path, str], str]:
 
 
 def _shape(source: RowFile) -> tuple[str, int]:
-    """Return what changes when a file has grown or become a part."""
+    """Return a value that changes when a file grows or becomes a part."""
     try:
         return source.path.suffix, source.path.stat().st_size
-    except FileNotFoundError:  # a journal that is just becoming a part
+    except FileNotFoundError:  # a journal that just became a part
         return source.path.suffix, -1
 
 

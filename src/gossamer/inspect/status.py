@@ -1,4 +1,4 @@
-"""The figures of a crawl: what is known, what is done, who is at work, how much room there is."""
+"""The status of a crawl: its URLs, its workers, and its disk."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     from gossamer.records import Stats, WorkerState
 
 
-MISSED_BEATS: Final = 5  # by a worker that is marked as silent
-LEAST_SILENCE_S: Final = 10.0  # a busy machine misses some
+MISSED_BEATS: Final = 5  # after which a worker is marked as silent
+LEAST_SILENCE_S: Final = 10.0  # a busy machine misses some heartbeats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How a crawl stands."""
+    """The status of a crawl."""
 
     folder: Path
     running: Running | None
     stats: Stats
-    workers: tuple[WorkerState, ...]  # that live, on all machines; none if no crawl is running
+    workers: tuple[WorkerState, ...]  # living ones on all machines; none if no crawl runs
     used_bytes: Mapping[str, int]  # by folder or file of the crawl
-    free_bytes: int  # that can still be written
+    free_bytes: int  # on the disk
     disk: Path  # the mount point of the folder's file system
     is_drained: bool  # nothing is left to fetch
     silence_s: float  # a worker without a heartbeat for longer is marked
 
     @property
     def is_finished(self) -> bool:
-        """Whether the crawl has done what it was to do: nothing is left to fetch, or the page limit is reached."""
+        """Whether the crawl is finished: nothing is left to fetch, or the page limit is reached."""
         return bool(self.stats.known) and (self.is_drained or self.stats.is_full)
 
     def is_silent(self, worker: WorkerState) -> bool:
-        """Tell whether a worker missed so many heartbeats that it may be dead."""
+        """Return whether a worker missed so many heartbeats that it may be dead."""
         return (worker.silent_s or 0.0) > self.silence_s
 
     @property
     def traps(self) -> dict[str, int]:
-        """How many links each limit against traps has refused, as far as living workers know."""
+        """How many links each limit against traps has refused, counted by living workers."""
         refused: Counter[str] = Counter()
         for worker in self.workers:
             for name, links in worker.figures.items():
@@ -59,7 +59,7 @@ class Status:
 
     @property
     def sitemaps(self) -> dict[str, int]:
-        """What became of sitemaps and of their entries, as far as living workers know."""
+        """Sitemaps and their entries by result, counted by living workers."""
         counted: Counter[str] = Counter()
         for worker in self.workers:
             for name, count in worker.figures.items():
@@ -68,7 +68,7 @@ class Status:
         return dict(counted)
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything as JSON knows it."""
+        """Return everything as JSON values."""
         stats = self.stats
         return {
             "folder": str(self.folder),
@@ -105,14 +105,14 @@ class Status:
 
 
 def read_status(frontier: FrontierReader, folder: Path, *, heartbeat_s: float) -> Status:
-    """Return how the crawl in this folder stands."""
+    """Return the status of the crawl in this folder."""
     running = find_running(folder)
     shared = frontier.lease_s is not None
     return Status(
         folder=folder,
         running=running,
         stats=frontier.stats(),
-        # After a crash the dead are listed as living until the next start; on many machines, until a lease has passed.
+        # After a crash, dead workers are listed as living until the next start or, on many machines, the end of a lease.
         workers=tuple(worker for worker in frontier.workers() if (running or shared) and not worker.gone),
         used_bytes=sizes(folder),
         free_bytes=free_space(folder),
@@ -123,13 +123,13 @@ def read_status(frontier: FrontierReader, folder: Path, *, heartbeat_s: float) -
 
 
 def sizes(folder: Path) -> dict[str, int]:
-    """Return what each folder and file of a crawl takes, the largest first."""
+    """Return the size of each folder and file of a crawl, the largest first."""
     sizes = {entry.name: _size(entry) for entry in os.scandir(folder)}
     return dict(sorted(sizes.items(), key=lambda item: -item[1]))
 
 
 def _size(entry: os.DirEntry[str]) -> int:
-    with suppress(FileNotFoundError):  # a journal becomes a part, a log is rotated
+    with suppress(FileNotFoundError):  # a journal became a part, or a log was rotated
         if entry.is_dir(follow_symlinks=False):
             return sum(map(_size, os.scandir(entry.path)))
         return entry.stat(follow_symlinks=False).st_size

@@ -1,4 +1,4 @@
-"""What a crawl knows of one URL, and what it has kept of it."""
+"""Finds everything that a crawl knows and has stored of one URL."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from gossamer.store.scanning import Record
     from gossamer.urls import Url
 
-_AGENT = "gossamer"  # whose wishes count: what a page asks of one crawler by its name
+_AGENT = "gossamer"  # the crawler's name in robots directives of pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """Everything there is about a URL."""
+    """Everything about a URL."""
 
     url: Url
     state: UrlState | None  # None: never accepted
@@ -42,12 +42,12 @@ class Trace:
 
     @property
     def is_known(self) -> bool:
-        """Whether there is anything at all."""
+        """Whether the crawl knows the URL at all."""
         return bool(self.state or self.requests or self.pages)
 
 
 def trace(frontier: FrontierReader, folders: Folders, url: Url) -> Trace:
-    """Find everything there is about a URL."""
+    """Return everything about a URL."""
     return Trace(
         url=url,
         state=frontier.find_url(url.site, url.url_hash),
@@ -69,7 +69,7 @@ def archived(folders: Folders, page: PageRow) -> Record:
 
 
 def links_of(folders: Folders, page: PageRow) -> list[str]:
-    """Return where a stored page leads: as the crawl wrote it down, or else as its archived body says."""
+    """Return the links of a stored page: from the table `links`, or else from its archived body."""
     if stored := _stored_links(folders, page):
         return stored
     record = archived(folders, page)
@@ -104,12 +104,12 @@ def head_of(record: Record) -> bytes:
 
 
 def read_body(record: Record, page: PageRow) -> str:
-    """Return the text of an archived body, inflated and decoded as the crawl did it."""
+    """Return the text of an archived body, inflated and decoded as by the crawl."""
     return decode_body(head_of(record), record.payload, page)
 
 
 def decode_body(raw_head: bytes, body: bytes, page: PageRow) -> str:
-    """Return the text of a body as sent, inflated and decoded as the crawl did it."""
+    """Return the text of a body as sent, inflated and decoded as by the crawl."""
     head = read_head(raw_head)
     inflated = inflate(body, head.encodings, max_bytes=page.body_bytes)
     if not isinstance(inflated, Inflated):

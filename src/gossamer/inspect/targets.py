@@ -1,7 +1,7 @@
-"""Where an export goes: standard output, or a file that is whole when it has its name.
+"""Where an export goes: standard output, or a file that gets its name when it is complete.
 
-What is written lies beside the file, under its name and `.partial`. A target can be cut back to any length it had when
-it was settled, so that an export that was killed goes on from there.
+Until then it is written next to that file, with the suffix `.partial`. A target can be truncated to any length that
+`settle` returned, so that an export that was killed resumes from there.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from gossamer.inspect.encoders import Encoder
 
 _NAMES = ", ".join(column.name for column in PAGES.columns)
-_PIECE_BYTES = 1 << 25  # of a piece, which becomes one row group
+_PIECE_BYTES = 1 << 25  # of a piece
 
 
 class ExportTarget(Protocol):
-    """What takes pages in."""
+    """Takes the pages of an export."""
 
-    batch_rows: int  # to be given at a time
+    batch_rows: int  # passed to `add` at a time
 
     def query(self, pages: str) -> str:
-        """Return SQL that reads what is needed of pages, which `pages` gives."""
+        """Return SQL that reads what the target needs from `pages`, which is SQL too."""
 
     def begin(self, length: int) -> None:
-        """Make ready to go on at a length that `settle` returned; 0 begins anew."""
+        """Start, or resume at a length that `settle` returned; 0 starts over."""
 
     def add(self, folder: Path, batch: pa.RecordBatch) -> None:
-        """Take pages of a crawl's folder in."""
+        """Take pages of a crawl's folder."""
 
     def settle(self) -> int:
-        """Bring everything to the disk and return how long it is now."""
+        """Sync everything to disk and return the length."""
 
     def finish(self) -> None:
-        """Put everything under its own name."""
+        """Give the file its final name."""
 
 
 class Stream:
-    """Standard output: what is written is gone."""
+    """Standard output, which cannot be resumed."""
 
     def __init__(self, encoder: Encoder, file: BinaryIO) -> None:
         self.batch_rows = encoder.batch_rows
@@ -58,7 +58,7 @@ class Stream:
         self._file = file
 
     def begin(self, _length: int) -> None:
-        """Write what stands before the first page."""
+        """Write what comes before the first page."""
         self._file.write(self._encoder.header())
 
     def add(self, folder: Path, batch: pa.RecordBatch) -> None:
@@ -66,12 +66,12 @@ class Stream:
         self._file.write(self._encoder.encode(folder, batch))
 
     def settle(self) -> int:
-        """Let them go."""
+        """Flush."""
         self._file.flush()
         return 0
 
     def finish(self) -> None:
-        """There is nothing to do."""
+        """Do nothing."""
 
 
 class Appended:
@@ -86,8 +86,8 @@ class Appended:
         self._file: BinaryIO
 
     def begin(self, length: int) -> None:
-        """Cut the file back to what is known to be whole."""
-        self._partial.parent.mkdir(exist_ok=True)  # of text files; that of a file is there
+        """Truncate the file to the length that was synced."""
+        self._partial.parent.mkdir(exist_ok=True)  # for text files; the folder of a single file exists
         self._file = self._partial.open("r+b" if length else "wb")
         self._file.truncate(length)
         self._file.seek(length)
@@ -105,14 +105,14 @@ class Appended:
         return self._file.tell()
 
     def finish(self) -> None:
-        """Give the file its name."""
+        """Rename the file."""
         self._file.close()
         self._partial.rename(self._path)
         sync_folder(self._path.parent)
 
 
 class Pieces:
-    """A Parquet file, which nothing can be appended to: pieces first, put together at the end."""
+    """A Parquet file. It cannot be appended to: pieces are written first, and combined at the end."""
 
     batch_rows = 2_000
 
@@ -128,7 +128,7 @@ class Pieces:
         return f"select {_NAMES} from ({pages})"  # noqa: S608  # our own names
 
     def begin(self, length: int) -> None:
-        """Remove the pieces that came later."""
+        """Remove pieces that were written after the last sync."""
         self._folder.mkdir(exist_ok=True)
         self._settled = length
         keep = {self._piece(number) for number in range(length)}
@@ -136,19 +136,19 @@ class Pieces:
             path.unlink()
 
     def add(self, _folder: Path, batch: pa.RecordBatch) -> None:
-        """Write a piece when there is enough for one."""
+        """Hold pages, and write a piece when it is large enough."""
         self._waiting.append(pa.Table.from_batches([batch]).cast(PAGES.schema).combine_chunks().to_batches()[0])
         self._waiting_bytes += batch.nbytes
         if self._waiting_bytes >= _PIECE_BYTES:
             self._write()
 
     def settle(self) -> int:
-        """Write what waits."""
+        """Write the held pages as a piece."""
         self._write()
         return self._settled
 
     def finish(self) -> None:
-        """Put the pieces together."""
+        """Combine the pieces."""
         with replacing(self._path) as file, _writer(file) as writer:
             rows = self._rows()
             first = next(rows, None)
@@ -173,7 +173,7 @@ class Pieces:
 
 
 def partial_of(path: Path) -> Path:
-    """Return where an export lies while it is not whole."""
+    """Return the path of an export until it is complete."""
     return path.with_name(f"{path.name}.partial")
 
 

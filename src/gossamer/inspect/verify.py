@@ -1,7 +1,7 @@
-"""Verify: is anything lost, and is everything whole? Reads all of a crawl, also while it goes on.
+"""Verify: checks that nothing of a crawl is lost or torn. It reads everything, also while the crawl runs.
 
-A page reaches the disk before the frontier learns that it is done. So what the frontier counts is read first and rows
-after that: whatever happens meanwhile, a page that was counted must have its row.
+A page is on disk before the frontier records it as done. So the frontier's counts are read first, and the rows after
+that: whatever happens meanwhile, a page that was counted must have its row.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
     from gossamer.store.reading import Folders
     from gossamer.store.schemas import Table
 
-MAX_NAMED = 100  # problems of one kind that are named; the rest is counted
+MAX_NAMED = 100  # problems of one kind to name; the others are counted
 
 _HASH = pa.binary(16)
 _STEP_ROWS = 50_000
-_ROW = ["url_hash", "fetched_at", "warc_file", "warc_offset"]  # tells a row from any other
+_ROW = ["url_hash", "fetched_at", "warc_file", "warc_offset"]  # identifies a row
 
 
 @dataclass(slots=True, kw_only=True)
 class Check:
-    """One thing that was looked at: what was counted, and what is wrong."""
+    """The result of one check: counts and problems."""
 
     name: str
     counts: dict[str, int] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # worth knowing, and nothing wrong
+    notes: list[str] = field(default_factory=list)  # worth knowing, but no problem
 
 
 def verify(frontier: FrontierReader, folders: Folders) -> Iterator[Check]:
-    """Check a crawl, one thing after the other; it has a folder on each machine.
+    """Yield the checks of a crawl, which has a folder on each machine.
 
     Needs about 100 bytes of memory for each settled URL and 200 for each stored page; archives are read one by one.
     """
@@ -65,7 +65,7 @@ def verify(frontier: FrontierReader, folders: Folders) -> Iterator[Check]:
 
 
 def _check_frontier(frontier: FrontierReader) -> Check:
-    """Every accepted URL is queued, in hand, done, or given up with a reason."""
+    """Check that every accepted URL is queued, in hand, done, or given up with a reason."""
     checked = Check(name="frontier")
     try:
         checked.problems += frontier.audit()
@@ -88,7 +88,7 @@ def _check_frontier(frontier: FrontierReader) -> Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Hashes:
-    """Sets of URLs, by their hashes: exact, at a fifth of what Python's own sets take."""
+    """Sets of URL hashes, in a fifth of the memory of Python's own sets."""
 
     stored: pa.Array  # distinct, of `pages`
     done: pa.ChunkedArray
@@ -96,7 +96,7 @@ class _Hashes:
 
 
 def _check_pages(frontier: FrontierReader, folders: Folders) -> Check:
-    """Every page that is done has a row, and every row is of a URL that was accepted."""
+    """Check that every done page has a row, and that every row belongs to an accepted URL."""
     checked = Check(name="pages")
     try:
         done_pages = frontier.stats().pages
@@ -122,18 +122,18 @@ def _check_pages(frontier: FrontierReader, folders: Folders) -> Check:
 
 
 def _absent_workers(frontier: FrontierReader, folders: Folders) -> list[str]:
-    """Return the processes that crawled along on other machines, and whose files are in none of these folders."""
+    """Return the labels of workers on other machines whose files are in none of these folders."""
     if frontier.lease_s is None:
         return []
     asked = [worker for worker in frontier.workers() if worker.figures.get("requests")]
     files = {worker_of(source.path) for source in row_files(folders, REQUESTS)}
-    # One that was declared dead and came back has several numbers, and files under the first.
+    # A worker that was declared dead and rejoined has several numbers, and files with the first.
     here = {worker.label for worker in frontier.workers() if name_of(worker.worker) in files}
     return sorted({worker.label for worker in asked} - here)
 
 
 def _read_hashes(folders: Folders, checked: Check) -> pa.ChunkedArray:
-    """Return the hash of every row of `pages`; count those that name no archive record."""
+    """Return the hash of every row of `pages`; count rows without an archive record."""
     batches, unarchived = [], 0
     for batch in _readable(folders, PAGES, _ROW):
         batches.append(batch)
@@ -149,7 +149,7 @@ def _read_hashes(folders: Folders, checked: Check) -> pa.ChunkedArray:
 
 
 def _name_repeated(folders: Folders, rows: pa.Table) -> Iterator[str]:
-    """Name pages of which the same row is there twice: one fetched again has another time."""
+    """Name pages with two equal rows: a page fetched again has another time."""
     counted = rows.group_by(_ROW).aggregate([([], "count_all")])
     repeated = counted.filter(pc.greater(counted["count_all"], 1))["url_hash"]
     seen: set[str] = set()
@@ -172,10 +172,10 @@ def _sort_out(frontier: FrontierReader, rows: pa.ChunkedArray) -> _Hashes:
 
 
 def _name_missing(folders: Folders, hashes: _Hashes) -> Iterator[str]:
-    """Name the done pages that have no row, as far as the log of requests tells.
+    """Name done pages without a row, as far as the crawl log knows them.
 
-    Of a settled URL the frontier keeps only the hash. What was answered well but not kept on purpose (noindex, a
-    redirect in the page) is among these.
+    The frontier keeps only the hash of a settled URL. Pages that were answered but left out on purpose (noindex, a
+    redirect in the page) are among these.
     """
     named = 0
     without_row = hashes.done.filter(pc.invert(pc.is_in(hashes.done, value_set=hashes.stored)))
@@ -192,11 +192,11 @@ def _name_missing(folders: Folders, hashes: _Hashes) -> Iterator[str]:
 
 
 def _check_strangers(frontier: FrontierReader, folders: Folders, strange: pa.Array, checked: Check) -> None:
-    """Tell, of stored pages that are not settled, what a crash explains from what nothing explains.
+    """Sort stored pages that are not settled into those that a crash explains and those that it does not.
 
     A crash between storing and completing leaves rows of URLs that are still queued, and of redirect targets that
-    are not known yet: then the page that led there is still queued, on the same site. Should it lead elsewhere when
-    it is asked again, the log of requests shows that the stored page was really asked for.
+    are not known yet: then the page that redirects there is still queued, on the same site. If it redirects elsewhere
+    when it is requested again, the crawl log shows that the stored page was requested.
     """
     unexplained: dict[bytes, str] = {}
     open_pages: set[bytes] = set()
@@ -227,11 +227,11 @@ def _is_accounted_for(frontier: FrontierReader, site: str, url_hash: bytes) -> b
     state = frontier.find_site(site)
     if state is not None and (state.queued or state.owner is not None):
         return True
-    return frontier.known(site, url_hash)  # if it was completed between the two questions
+    return frontier.known(site, url_hash)  # if it was completed between the two reads
 
 
 def _readable(folders: Folders, table: Table, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Yield what can be read; that something cannot is told by the check of files."""
+    """Yield what can be read; the check of files reports the rest."""
     for source in row_files(folders, table):
         try:
             yield from source.batches(columns)
@@ -243,7 +243,7 @@ def _readable(folders: Folders, table: Table, columns: list[str]) -> Iterator[pa
 
 
 def _check_files(folders: Folders) -> Check:
-    """Every file is whole, and every row's archive record is where the row says, and intact."""
+    """Check that every file is complete, and that every row's archive record is intact and where the row says."""
     checked = Check(name="files", counts=dict.fromkeys(("pages", "requests", "records"), 0))
     kinds: Counter[Flaw] = Counter()
     for folder in listed(folders):
@@ -275,7 +275,7 @@ def _words(flaw: Flaw) -> str:
 
 
 def _check_conduct(folders: Folders) -> Check:
-    """No site was asked too early, nor for anything that its robots.txt does not allow."""
+    """Check that no site was visited too early, nor for a URL that its robots.txt does not allow."""
     checked = Check(name="conduct")
     try:
         found = judge_conduct(folders, at_most=MAX_NAMED)
@@ -293,7 +293,7 @@ def _check_conduct(folders: Folders) -> Check:
 
 
 def keeps_archives(folder: Path) -> bool:
-    """Tell whether the crawl archives what it fetches, as it does unless its settings say otherwise."""
+    """Return whether the crawl keeps archives, which is the default."""
     try:
         return tomllib.loads((folder / "crawl.toml").read_text(encoding="utf-8")).get("warc") is not False
     except (OSError, ValueError):

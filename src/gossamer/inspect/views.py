@@ -1,4 +1,4 @@
-"""The tables that a query sees: what they are called, what their columns mean, and how they come from stored files."""
+"""The tables of a query: their names, the meaning of their columns, and the SQL that reads them from stored files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SITES: Final = Table(
     ),
 )
 
-# A URL that was fetched again has a row for each time; everyone means the last.
+# A URL that was fetched again has several rows; queries see the last.
 _MEANINGS = {PAGES.name: "every page that is stored; of a page fetched more than once, the last"}
 _USES = {SITES.name: {PAGES.name, REQUESTS.name}}  # views over other views
 
@@ -52,9 +52,9 @@ _SQL_TYPES = {
     _TIME: "TIMESTAMP WITH TIME ZONE",
 }
 
-# A turn begins after a page or sitemap that led nowhere else: robots.txt and redirects come before what they are for.
-# A page that was answered well and is not stored may have been a redirect in disguise.
-# What robots.txt files of other sites redirect to is part of no turn.
+# A turn ends with a page or a sitemap: robots.txt and redirects come before it in the same turn.
+# A page with a status of 2xx that is not stored may have been a redirect inside the page.
+# The targets of other sites' robots.txt redirects are part of no turn.
 SITES_SQL: Final = """
 with asked as (
     select *, lag(kind) over turn as kind_before, lag(status) over turn as status_before,
@@ -84,7 +84,7 @@ from by_requests full join by_pages using (site)
 
 
 def views() -> list[Table]:
-    """Return all tables that can be named in a query, described as the query sees them."""
+    """Return all tables of a query, described as the query sees them."""
     stored = [
         Table(name=table.name, meaning=_MEANINGS.get(table.name, table.meaning), columns=table.columns)
         for table in TABLES.values()
@@ -93,19 +93,19 @@ def views() -> list[Table]:
 
 
 def sql_type(column: Column) -> str:
-    """Return what SQL calls a column's type."""
+    """Return the SQL type of a column."""
     return _SQL_TYPES[column.type]
 
 
 def with_what_they_use(names: Iterable[str]) -> set[str]:
-    """Return the views, and those that they are made of."""
+    """Return the views, and the views that they use."""
     return set(names).union(*(_USES.get(name, ()) for name in names))
 
 
 def stored_rows(table: Table, parts: Sequence[Part]) -> str:
-    """Return SQL for all rows of some parts, with the file (`file`) and the place in it (`row`) of each.
+    """Return SQL for all rows of some parts, each with its file (`file`) and its position in the file (`row`).
 
-    A part that lacks a column, because an older version wrote it, has nothing there: empty or zero, never null.
+    A column that an older version did not write is empty or zero, never null.
     """
     if not parts:
         empty = ", ".join(f'null::{sql_type(column)} as "{column.name}"' for column in table.columns)
@@ -134,5 +134,5 @@ def _nothing(column: Column) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return text as a string of SQL."""
+    """Return text as an SQL string."""
     return "'" + text.replace("'", "''") + "'"
