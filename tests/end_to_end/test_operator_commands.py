@@ -127,7 +127,7 @@ def test_a_page_is_found_wherever_it_was_stored(finished: Finished) -> None:
     assert said("show", theirs, "--html", *named(one, other)).startswith("<!")
     assert "request" not in said("explain", theirs, *named(one))
     explained = said("explain", theirs, *named(one, other))
-    assert "done: It is done, last asked for" in explained
+    assert "done: It is done, last requested" in explained
     assert "The crawl is not running" in explained
 
 

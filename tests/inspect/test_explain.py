@@ -284,7 +284,7 @@ def page_limit(crawl: Planted) -> None:
 
 
 SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, list[str]]] = [
-    (done, {}, "https://a.test/", "done: It is done, last asked for 2026-01-01", ["request   2026-01-01"]),
+    (done, {}, "https://a.test/", "done: It is done, last requested 2026-01-01", ["request   2026-01-01"]),
     (
         barred,
         {"max_depth": 1},
@@ -296,10 +296,10 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         due,
         {"max_pages_per_site": 1},
         "https://a.test/2",
-        "pages per site: Its site has given 1 page, all that --max-pages-per-site allows",
-        ["site      a.test, 1 queued, it has given all its pages"],
+        "pages per site: Its site has 1 page stored, all that --max-pages-per-site allows",
+        ["site      a.test, 1 queued, its page limit is reached"],
     ),
-    (due, {"max_pages_per_site": 1}, "a.test", "pages per site: Its site has given 1 page", []),
+    (due, {"max_pages_per_site": 1}, "a.test", "pages per site: Its site has 1 page stored", []),
     (
         done,
         {"include": ("/blog/",)},
@@ -311,16 +311,16 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         due,
         {"exclude": ("*.pdf$", "/2")},
         "https://a.test/2",
-        "excluded: It is queued and will not be asked for: it is excluded by /2 (--exclude).",
+        "excluded: It is queued and will not be requested: it is excluded by /2 (--exclude).",
         [],
     ),
     (missing, {}, "https://a.test/x", "given up: It was given up: http_error (the last answer was status 404", []),
-    (sitemap, {}, "https://a.test/map.xml", "done: It is a sitemap that was read, last asked for 2026-01-01", []),
+    (sitemap, {}, "https://a.test/map.xml", "done: It is a sitemap that was read, last requested 2026-01-01", []),
     (
         sitemap,
         {},
         "https://a.test/other.xml",
-        "not known: It is a sitemap: those are read with --sitemaps",
+        "not known: It is a sitemap: with --sitemaps it is read",
         ["robots    allowed: no rule matches; names it as a sitemap"],
     ),
     (
@@ -375,7 +375,7 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         "not known: It was never accepted: no page that was read so far links to it.",
         ["robots    allowed: Allow: /private/not (group gossamer)"],
     ),
-    (queued, {"max_depth": 3}, "https://a.test/9", "or they lie at the greatest depth (3)", []),
+    (queued, {"max_depth": 3}, "https://a.test/9", "or those pages are at the maximum depth (3)", []),
     (
         queued,
         {"delay": 0.5},
@@ -384,7 +384,7 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         ["pace      delay 0.5 s"],
     ),
     (due, {}, "https://a.test/2", "due: Its site is due", []),
-    (in_hand, {}, "https://a.test/2", "in hand: Its site is in hand of worker 2", []),
+    (in_hand, {}, "https://a.test/2", "in hand: Worker 2 has its site in hand", []),
     (
         crawl_delay,
         {},
@@ -420,19 +420,19 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
     (fast_after_slow, {}, "a.test", "delay: Its site's next turn is in 1 min: the crawl's delay is 70 s.", []),
     (slow_and_busy, {}, "a.test", "Retry-After: Its site's next turn is in 15 min: it answered 503", []),
     (slow_elsewhere, {}, "a.test", "delay: Its site's next turn is in 1 min: the crawl's delay is 70 s.", []),
-    (silent_for_long, {}, "a.test", "to be tried again: Its site's next turn is in 2 min", []),
+    (silent_for_long, {}, "a.test", "retry: Its site's next turn is in 2 min", []),
     (
         retry,
         {},
         "https://a.test/slow",
-        "to be tried again: It failed 1 time, the last time with timeout, and may be asked for again in 10 min",
+        "retry: It failed 1 time, the last time with timeout, and may be requested again in 10 min",
         [],
     ),
     (
         blocked,
         {},
         "https://a.test/",
-        "robots.txt cannot be had: It waits for the robots.txt of its host, asked for again in 10 min",
+        "robots.txt unavailable: It waits for the robots.txt of its host, requested again in 10 min",
         ["robots    robots.txt failed 1 time"],
     ),
     (
@@ -460,24 +460,24 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         waiting,
         {},
         "https://a.test/",
-        "robots.txt cannot be had: It waits for the robots.txt of its host, asked for again in 2 min",
+        "robots.txt unavailable: It waits for the robots.txt of its host, requested again in 2 min",
         ["robots    robots.txt is on another site, which is requested in 2 min, from https://c.test/a.txt"],
     ),
     (
         waiting,
         {},
         "a.test",
-        "robots.txt cannot be had: Its site's next turn is in",
+        "robots.txt unavailable: Its site's next turn is in",
         ["host      https://a.test: robots.txt is on another site, which is requested in 2 min"],
     ),
     (
         blocked_elsewhere,
         {},
         "https://a.test/",
-        "robots.txt cannot be had: It waits for the robots.txt of its host, asked for again in 10 min",
+        "robots.txt unavailable: It waits for the robots.txt of its host, requested again in 10 min",
         [
             (
-                "robots    robots.txt failed 1 time since 2026-01-01 00:00:00Z, asked for again in 10 min, "
+                "robots    robots.txt failed 1 time since 2026-01-01 00:00:00Z, requested again in 10 min, "
                 "from https://c.test/a.txt (connect_refused), redirected through https://b.test/x"
             )
         ],
@@ -524,15 +524,15 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         excluded,
         {},
         "https://a.test/2",
-        "excluded: It is queued and will not be asked for: it is excluded by a.test.",
+        "excluded: It is queued and will not be requested: it is excluded by a.test.",
         [],
     ),
-    (excluded, {}, "a.test", "excluded: It is excluded by a.test: nothing is asked of it.", []),
+    (excluded, {}, "a.test", "excluded: It is excluded by a.test: none of its URLs is requested.", []),
     (
         excluded_prefix,
         {},
         "https://a.test/2",
-        "excluded: It is queued and will not be asked for: it is excluded by https://a.test/2.",
+        "excluded: It is queued and will not be requested: it is excluded by https://a.test/2.",
         [],
     ),
     (
@@ -548,7 +548,7 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         {"scope": "web"},
         "https://b.test/",
         "not known: It was never accepted",
-        ["scope     links are followed anywhere", "robots    not asked for yet"],
+        ["scope     links are followed anywhere", "robots    not requested yet"],
     ),
     (
         queued,
@@ -562,7 +562,7 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         queued,
         {},
         "https://a.test/2?PHPSESSID=1",
-        "session id: Links to it are followed without what names a session: explain https://a.test/2.",
+        "session id: Links to it are followed without the session id: explain https://a.test/2.",
         [],
     ),
     (page_limit, {"max_pages": 1}, "https://a.test/2", "page limit: The page limit is reached", []),

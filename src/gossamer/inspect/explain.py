@@ -1,6 +1,6 @@
-"""Why a URL was fetched or not, or why a site waits: which rule decides, and when its turn is. Reads only.
+"""Explains why a URL was fetched or not, or why a site waits: the rule that decides, and the next turn. Reads only.
 
-The worker decides by the same functions; here they are asked again, with what the frontier and the crawl log know.
+The worker decides with the same functions; here they are called again, with the state of the frontier and the log.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from gossamer.urls import Url
 
 MAX_REQUESTS = 5
-SLACK_S = 1.0  # a wait this much longer than the rules make it has another reason
+SLACK_S = 1.0  # a wait this much longer than the rules say has another cause
 TURNED_AWAY = frozenset({429, 503})
 
 
 class Cause(StrEnum):
-    """What decides."""
+    """The cause of a decision or a wait."""
 
     DONE = "done"
     GIVEN_UP = "given up"
@@ -62,9 +62,9 @@ class Cause(StrEnum):
     IN_HAND = "in hand"
     PAGE_LIMIT = "page limit"
     SITE_LIMIT = "pages per site"
-    BLOCKED = "robots.txt cannot be had"
+    BLOCKED = "robots.txt unavailable"
     SILENT = "host does not answer"
-    RETRY = "to be tried again"
+    RETRY = "retry"
     RETRY_AFTER = "Retry-After"
     SET_ASIDE = "set aside"
     BACK_OFF = "back-off"
@@ -77,16 +77,16 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What decides, in a word and in a sentence, and what is known."""
+    """The cause, in a word and in a sentence, and what is known."""
 
     cause: Cause
     sentence: str
     facts: tuple[tuple[str, str], ...]  # name and text
-    requests: tuple[RequestRow, ...]  # the last ones, oldest first
+    requests: tuple[RequestRow, ...]  # the latest, oldest first
 
 
 def explain_url(frontier: FrontierReader, folders: Folders, url: Url, terms: Terms) -> Explanation:
-    """Tell why a URL was fetched or not, or when it will be."""
+    """Explain why a URL was fetched or not, or when it will be."""
     state = frontier.find_url(url.site, url.url_hash)
     site = frontier.find_site(url.site)
     host = next((one for one in frontier.find_hosts(url.site) if one.host == url.host), None)
@@ -114,13 +114,13 @@ def explain_url(frontier: FrontierReader, folders: Folders, url: Url, terms: Ter
 
 
 def explain_site(frontier: FrontierReader, folders: Folders, name: str, terms: Terms) -> Explanation:
-    """Tell when a site has its next turn, and why then."""
+    """Explain when a site has its next turn, and why then."""
     site = frontier.find_site(name)
     hosts = frontier.find_hosts(name)
     last = tuple(RequestLog(folders, RequestFilter(site=name)).last(MAX_REQUESTS))
     excluded = Exclusions.parse(frontier.exclusions())[0].find(f"https://{name}/", f"https://{name}")
     if excluded:
-        cause, sentence = Cause.EXCLUDED, f"It is excluded by {excluded}: nothing is asked of it."
+        cause, sentence = Cause.EXCLUDED, f"It is excluded by {excluded}: none of its URLs is requested."
     elif site is None:
         cause, sentence = Cause.UNKNOWN, "No URL of it was ever accepted. " + scope_of(site, terms)
     elif site.wait_s is None and site.owner is None and not site.spent:
@@ -137,7 +137,7 @@ def explain_site(frontier: FrontierReader, folders: Folders, name: str, terms: T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Robots:
-    """What robots.txt says to a URL."""
+    """What robots.txt says about a URL."""
 
     text: str
     refuses: bool = False
@@ -146,38 +146,42 @@ class _Robots:
 
 def _robots(host: HostState | None, url: Url, terms: Terms) -> _Robots:
     if host is None:
-        return _Robots(text="not asked for yet: it comes before the first page of its host")
+        return _Robots(text="not requested yet: it is requested before the first page of its host")
     if not has_answered(host):
-        return _Robots(text="not read yet: its host never answered")
+        return _Robots(text="not read yet: its host has never answered")
     if awaits_robots(host):
         return _Robots(text=rules_in_words(host, terms))
     rules = rules_of(host)
     allowed, rule = decide(rules, url.url)
     is_named = names_any(host, (url.url_hash,))
     said = f"{rule} (group {rules.group})" if rule else "no rule matches"
-    stale = "" if is_fresh(host, terms.now_at) else "; stale: asked for again before the next page"
+    stale = "" if is_fresh(host, terms.now_at) else "; stale: requested again before the next page"
     sitemap = "; names it as a sitemap" if is_named else ""
     text = f"{'allowed' if allowed else 'disallowed'}: {said}{way_in_words(rules)}{sitemap}{stale}"
     return _Robots(text=text, refuses=not allowed, names=is_named)
 
 
 def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robots, terms: Terms) -> tuple[Cause, str]:
-    """Tell why a URL is not among the accepted ones, as far as that follows from it alone."""
+    """Explain why a URL was never accepted, as far as the URL alone shows it."""
     if excluded:
         return Cause.EXCLUDED, f"It would not be fetched: it is {excluded}."
     if trap := trap_of(url, terms):
         return Cause.TRAP, f"It would not be fetched: {trap}."
     if terms.traps.strip_session_ids and (stripped := strip_session(url.url)) != url.url:
-        return Cause.SESSION, f"Links to it are followed without what names a session: explain {stripped}."
+        return Cause.SESSION, f"Links to it are followed without the session id: explain {stripped}."
     if terms.scope.scope is not Scope.WEB and not (site and site.seeded):
         return Cause.OUT_OF_SCOPE, f"It would not be fetched: {scope_of(site, terms)}."
     if not UrlPatterns(terms.scope.include).admits(url):
         return Cause.NOT_INCLUDED, "It would not be fetched: no pattern of --include matches it."
     if robots.names:
-        return Cause.UNKNOWN, "It is a sitemap: those are read with --sitemaps, from when robots.txt is next asked for."
+        return Cause.UNKNOWN, "It is a sitemap: with --sitemaps it is read after the next request for robots.txt."
     if robots.refuses:
         return Cause.ROBOTS, f"It was never accepted, and would not be fetched: {robots.text}."
-    deep = f", or they lie at the greatest depth ({terms.scope.max_depth})" if terms.scope.max_depth is not None else ""
+    deep = (
+        f", or those pages are at the maximum depth ({terms.scope.max_depth})"
+        if terms.scope.max_depth is not None
+        else ""
+    )
     return Cause.UNKNOWN, f"It was never accepted: no page that was read so far links to it{deep}."
 
 
@@ -191,7 +195,7 @@ def _settled(
     terms: Terms,
 ) -> tuple[Cause, str]:
     if state.reason is None:
-        when = f", last asked for {moment(requests[-1].ended_at)}" if requests else ""
+        when = f", last requested {moment(requests[-1].ended_at)}" if requests else ""
         is_sitemap = bool(requests) and requests[-1].kind == RequestKind.SITEMAP
         return Cause.DONE, f"It is {'a sitemap that was read' if is_sitemap else 'done'}{when}."
     why = {
@@ -223,10 +227,10 @@ def _when(
     robots: _Robots,
     terms: Terms,
 ) -> tuple[Cause, str]:
-    """Tell when a queued URL will be fetched, if it will."""
+    """Explain when a queued URL will be fetched, if it will."""
     assert site is not None, "a queued URL has a site"
     if excluded:
-        return Cause.EXCLUDED, f"It is queued and will not be asked for: it is {excluded}."
+        return Cause.EXCLUDED, f"It is queued and will not be requested: it is {excluded}."
     if host and host.blocked_s:
         return _waits_for(host)
     if robots.refuses:
@@ -234,7 +238,7 @@ def _when(
     if (state.wait_s or 0.0) > (site.wait_s or 0.0) and site.owner is None and not site.spent:
         failed = f", the last time with {answer_of(requests[-1])}," if requests else ""
         again = wait(state.wait_s or 0.0)
-        return Cause.RETRY, f"It failed {count(state.tries or 0, 'time')}{failed} and may be asked for again {again}."
+        return Cause.RETRY, f"It failed {count(state.tries or 0, 'time')}{failed} and may be requested again {again}."
     last = RequestLog(folders, RequestFilter(site=site.site)).last(MAX_REQUESTS)
     cause, sentence = _next_turn(frontier, site, [], last, terms)
     if site.queued > 1:
@@ -243,13 +247,13 @@ def _when(
 
 
 def _waits_for(host: HostState) -> tuple[Cause, str]:
-    """Tell what a queued URL of a blocked host waits for."""
+    """Explain what a queued URL of a blocked host waits for."""
     if host.given_up:
         return Cause.SILENT, f"It will be given up when its turn comes: its host {host_in_words(host)}."
     if host.silent:
         return Cause.SILENT, f"It waits for its host, which {host_in_words(host)}."
     if awaits_robots(host):
-        return Cause.BLOCKED, f"It waits for the robots.txt of its host, asked for again {wait(host.blocked_s)}."
+        return Cause.BLOCKED, f"It waits for the robots.txt of its host, requested again {wait(host.blocked_s)}."
     return Cause.BACK_OFF, f"It waits for its host, which {host_in_words(host)}."
 
 
@@ -259,17 +263,17 @@ def _waits_for(host: HostState) -> tuple[Cause, str]:
 def _next_turn(
     frontier: FrontierReader, site: SiteState, hosts: Sequence[HostState], last: Sequence[RequestRow], terms: Terms
 ) -> tuple[Cause, str]:
-    """Tell when a site with work has its next turn, and what makes it wait."""
+    """Explain when a site with queued URLs has its next turn, and what it waits for."""
     if site.owner is not None:
-        return Cause.IN_HAND, f"Its site is in hand of worker {site.owner}, which asks it at its pace."
+        return Cause.IN_HAND, f"Worker {site.owner} has its site in hand and visits it at its pace."
     if site.spent:
-        given = f"Its site has given {count(site.pages, 'page')}, all that --max-pages-per-site allows"
-        return Cause.SITE_LIMIT, f"{given}: a start with a larger one goes on."
+        given = f"Its site has {count(site.pages, 'page')} stored, all that --max-pages-per-site allows"
+        return Cause.SITE_LIMIT, f"{given}: resume with a larger limit."
     if frontier.stats().pages_left == 0:
-        return Cause.PAGE_LIMIT, "The page limit is reached: a start with a larger --max-pages goes on."
+        return Cause.PAGE_LIMIT, "The page limit is reached: resume with a larger --max-pages."
     wait_s = site.wait_s or 0.0
     if wait_s == 0:
-        return Cause.DUE, "Its site is due: the next worker with room takes it."
+        return Cause.DUE, "Its site is due: the next worker with free capacity takes it."
     ruled_s = turn_wait(
         terms.pace,
         delay_s=terms.site_delay_s,
@@ -281,14 +285,14 @@ def _next_turn(
     if blocked := [host for host in hosts if host.blocked_s > ruled_s]:
         host = blocked[0]
         if awaits_robots(host) and not host.silent:
-            return Cause.BLOCKED, turn + f"the robots.txt of {host.host} cannot be had until then."
+            return Cause.BLOCKED, turn + f"the robots.txt of {host.host} failed and is requested again then."
         return Cause.SILENT if host.silent else Cause.BACK_OFF, turn + f"{host.host} {host_in_words(host)}."
     if slow := _slowness(site, last, ruled_s, terms):
         return Cause.SLOW, turn + slow
     if wait_s > ruled_s + SLACK_S:
         if last and last[-1].status in TURNED_AWAY:
-            return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} and asked to be left alone for so long."
-        return Cause.RETRY, turn + "all that is queued of it failed before and is tried again then."
+            return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} with a Retry-After."
+        return Cause.RETRY, turn + "all its queued URLs failed before and are tried again then."
     return _paced(site, ruled_s, turn, terms)
 
 
@@ -309,7 +313,7 @@ def _slowness(site: SiteState, last: Sequence[RequestRow], ruled_s: float, terms
 
 
 def _paced(site: SiteState, ruled_s: float, turn: str, terms: Terms) -> tuple[Cause, str]:
-    """Tell which of the rules of pace makes a site wait for `ruled_s` between two turns."""
+    """Explain which rule of pace makes a site wait for `ruled_s` between two turns."""
     if ruled_s > max(terms.site_delay_s, site.own_delay_s):
         turn += f"it failed {count(site.failures, 'time')} in a row and is "
         if site.failures >= terms.pace.set_aside_failures:

@@ -1,4 +1,4 @@
-"""What is known of a URL, its site and its host, each in a few words. Reads only."""
+"""Describes a URL, its site and its host in a few words each, for `explain`. Reads only."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What the crawl's settings say."""
+    """The crawl's settings that matter for an explanation."""
 
     pace: PaceSettings
     scope: ScopeSettings
     traps: TrapSettings
-    site_delay_s: float  # of the site in question: the crawl's, or its own if the operator gave it a longer one
+    site_delay_s: float  # of this site: the crawl's delay, or a longer one that the operator gave this site
     in_file: Exclusions = field(default_factory=Exclusions)  # of the exclusion file
     now_at: float  # Unix seconds
     year: int
 
 
 def exclusion_of(frontier: FrontierReader, url: Url, terms: Terms) -> str:
-    """Say what excludes a URL; empty if nothing does."""
+    """Return what excludes a URL; empty if nothing does."""
     if entry := terms.in_file.find(url.url, url.host):
         return f"excluded by {entry} (exclusion file)"
     if pattern := UrlPatterns(terms.scope.exclude).find(url.url, url.host):
@@ -49,13 +49,13 @@ def exclusion_of(frontier: FrontierReader, url: Url, terms: Terms) -> str:
 
 
 def trap_of(url: Url, terms: Terms) -> str:
-    """Say which limit against traps refuses links to a URL; empty if none does."""
+    """Return which limit against traps refuses links to a URL; empty if none does."""
     trap = find_trap(url, settings=terms.traps, year=terms.year)
     return f"links to it are refused as a trap: {trap}" if trap else ""
 
 
 def scope_of(site: SiteState | None, terms: Terms) -> str:
-    """Say whether a site lies in the crawl's scope."""
+    """Return whether a site is in the crawl's scope, in words."""
     scope = terms.scope.scope
     if scope is Scope.WEB:
         return "links are followed anywhere (--scope web)"
@@ -67,7 +67,7 @@ def scope_of(site: SiteState | None, terms: Terms) -> str:
 
 
 def known_as(folders: Folders, state: UrlState | None) -> str:
-    """Say whether a URL was accepted, since when it is queued, and where it was found."""
+    """Return whether a URL was accepted, since when it is queued, and where it was found, in words."""
     if state is None:
         return "no: never accepted"
     if state.status is not UrlStatus.QUEUED:
@@ -82,19 +82,19 @@ def known_as(folders: Folders, state: UrlState | None) -> str:
 
 
 def answer_of(request: RequestRow) -> str:
-    """Say how a request ended."""
+    """Return how a request ended."""
     return request.reason or f"status {request.status}"
 
 
 def site_facts(site: SiteState | None, terms: Terms) -> list[tuple[str, str]]:
-    """Say how a site stands, and at what pace it is asked."""
+    """Return the state of a site and its pace, in words."""
     if site is None:
         return [("site", "not known")]
-    is_asked = site.own_delay_s not in (0.0, terms.site_delay_s)  # what the operator gives a site is kept as its own
+    is_asked = site.own_delay_s not in (0.0, terms.site_delay_s)  # an operator's delay for a site is stored as its own
     asks = f", its robots.txt asks for {delay(site.own_delay_s)}" if is_asked else ""
     failed = f", {count(site.failures, 'failure')} in a row" if site.failures else ""
     turn = "nothing to do" if site.wait_s is None else f"next turn {wait(site.wait_s)}"
-    turn = "it has given all its pages" if site.spent else turn
+    turn = "its page limit is reached" if site.spent else turn
     turn = f"in hand of worker {site.owner}" if site.owner is not None else turn
     return [
         ("site", f"{site.site}, {site.queued:,} queued, {turn}"),
@@ -103,12 +103,12 @@ def site_facts(site: SiteState | None, terms: Terms) -> list[tuple[str, str]]:
 
 
 def awaits_robots(host: HostState) -> bool:
-    """Tell whether a host's robots.txt could not be had yet: it failed, or is on a site that is not due."""
+    """Return whether a host's robots.txt is still missing: it failed, or is on a site that is not due."""
     return host.failures > 0 or rules_of(host).outcome == NOT_DUE
 
 
 def host_in_words(host: HostState) -> str:
-    """Say why a host is left alone, as the end of a sentence about it; empty if it is not."""
+    """Return why a host is left alone, as the end of a sentence about it; empty if it is not."""
     times = "once" if host.silent == 1 else f"{count(host.silent, 'time')} in a row"
     if host.given_up:
         again = f"; it may be tried again {wait(host.blocked_s)}" if host.blocked_s else ""
@@ -116,15 +116,15 @@ def host_in_words(host: HostState) -> str:
     if host.silent:
         return f"did not answer {times} and is tried again {wait(host.blocked_s)}"
     if host.blocked_s and not awaits_robots(host):
-        return f"failed again and again and is asked again {wait(host.blocked_s)}"
+        return f"failed repeatedly and is requested again {wait(host.blocked_s)}"
     return ""
 
 
 def rules_in_words(host: HostState, terms: Terms) -> str:
-    """Say what came of a host's robots.txt."""
+    """Return the state of a host's robots.txt, in words."""
     rules = rules_of(host)
     if host.failures:
-        again = f", asked for again {wait(host.blocked_s)}" if host.blocked_s else ""
+        again = f", requested again {wait(host.blocked_s)}" if host.blocked_s else ""
         since = f" since {moment(host.failing_since)}" if host.failing_since else ""
         return f"robots.txt failed {count(host.failures, 'time')}{since}{again}{way_in_words(rules)}"
     if rules.outcome == NOT_DUE:
@@ -135,7 +135,7 @@ def rules_in_words(host: HostState, terms: Terms) -> str:
 
 
 def way_in_words(rules: RobotsRules) -> str:
-    """Say where a robots.txt redirected, and what was met there; empty if it did not redirect."""
+    """Return where a robots.txt redirected, and the result there, in words; empty if it did not redirect."""
     *between, last = rules.moved_to or ("",)
     through = f", redirected through {', '.join(between)}" if between else ""
     if rules.outcome == Reason.TOO_MANY_REDIRECTS:

@@ -112,7 +112,7 @@ def read_status(frontier: FrontierReader, folder: Path, *, heartbeat_s: float) -
         folder=folder,
         running=running,
         stats=frontier.stats(),
-        # After a crash, dead workers are listed as living until the next start or, on many machines, the end of a lease.
+        # After a crash, dead workers count as living until the next start or, on many machines, the end of a lease.
         workers=tuple(worker for worker in frontier.workers() if (running or shared) and not worker.gone),
         used_bytes=sizes(folder),
         free_bytes=free_space(folder),
