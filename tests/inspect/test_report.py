@@ -168,7 +168,7 @@ def test_the_shortest_gap_of_every_site_stands_against_the_delay(tmp_path: Path)
     assert "1 of them sooner than the crawl&#x27;s delay of 10 s: hasty.test after 3 s." in page
     assert 'class="marked start" x="151.7" y="22.0">delay 10 s<' in page
     polite = render(replace(ABOUT, delay_s=2.0), gather([crawl.folder], delay_s=2.0))
-    assert "None was asked before the crawl&#x27;s delay of 2 s was over." in polite
+    assert "None was visited before the crawl&#x27;s delay of 2 s was over." in polite
     assert "alarm" not in polite.partition("</style>")[2]
     assert (
         "delay" not in (render(replace(ABOUT, delay_s=0), gather([crawl.folder], delay_s=0))).partition("Politeness")[2]

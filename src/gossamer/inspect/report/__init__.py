@@ -1,7 +1,7 @@
 """The report on a crawl: one HTML file that needs nothing but a browser.
 
-`figures` asks the tables, `plots` draws, `page` puts both on a page. What belongs here is what a report tells and how
-it looks; the settings it names come from whoever asks for it.
+`figures` queries the tables, `plots` draws, `page` makes the HTML. This package decides what a report contains and
+how it looks; the caller passes in the settings that it names.
 """
 
 from gossamer.inspect.report.figures import gather

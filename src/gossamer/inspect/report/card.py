@@ -20,9 +20,9 @@ def card(
     is_markup: bool = False,
     is_split: bool = False,
 ) -> str:
-    """Return a plot with its caption, and its figures as a table to unfold.
+    """Return a plot with its caption, and its figures as a table that can be unfolded.
 
-    `is_markup`: what is said is HTML already. `is_split`: there is so much in the table that it stands beside the plot.
+    `is_markup`: the caption is HTML already. `is_split`: the table is so large that it is next to the plot.
     """
     lines = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in table)
     names = "".join(f'<th scope="col">{escape(name)}</th>' for name in heading)

@@ -1,4 +1,4 @@
-"""The cards of a report: for each question a plot, a sentence that says what to see in it, and the same as a table."""
+"""The cards of a report: for each question a plot, a sentence that explains it, and the same figures as a table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LANGUAGES: Final = {
 
 
 def cards(figures: ReportFigures, stats: Stats, *, delay_s: float) -> Iterator[str]:
-    """Yield every card that has something to tell."""
+    """Yield every card that has figures."""
     if figures.stretches:
         yield _throughput(figures)
     yield _outcomes(stats)
@@ -74,7 +74,7 @@ def _throughput(figures: ReportFigures) -> str:
     ]  # fmt: skip
     return card(
         "Throughput",
-        f"Pages and bytes in stretches of {span(stretch_s)}; at best {rate:,.1f} pages a second. "
+        f"Pages and bytes in periods of {span(stretch_s)}; at best {rate:,.1f} pages a second. "
         "A page is a request for one that was answered with a status of 2xx.",
         f'<div class="pair">{drawn}</div>',
         ("from", "pages", "received"),
@@ -221,11 +221,10 @@ def _top_sites(figures: ReportFigures) -> str:
 def _gaps(gaps: Gaps, delay_s: float) -> str:
     counted = sum(gaps.sites)
     said = (
-        f"How long each of {count(counted, 'site')} was left alone at least, from the end of a turn to the start of "
-        "the next one."
+        f"The shortest wait of each of {count(counted, 'site')}, from the end of a turn to the start of the next one."
     )
     if delay_s and not gaps.sooner:
-        said += f" None was asked before the crawl's delay of {delay(delay_s)} was over."
+        said += f" None was visited before the crawl's delay of {delay(delay_s)} was over."
     caption = escape(said)
     if gaps.sooner:
         named = ", ".join(f"{plain(site)} after {_seconds(gap_s)}" for site, gap_s in gaps.soonest)
@@ -279,7 +278,7 @@ def _errors(figures: ReportFigures) -> str:
     ]
     return card(
         "Errors",
-        f"{failed:,} of {count(figures.requests, 'request')} failed: no answer, or one that says no. "
+        f"{failed:,} of {count(figures.requests, 'request')} failed: no answer, or an error status. "
         "Some were repeated and succeeded later.",
         rows(bars, label="Errors by kind"),
         ("what", "requests", "sites", "latest examples"),

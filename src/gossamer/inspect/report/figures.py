@@ -1,4 +1,4 @@
-"""All figures of a report, asked of the crawl's tables: every answer is small, however large the tables are."""
+"""All figures of a report, queried from the crawl's tables: every result is small, however large the tables are."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from gossamer.inspect.database import QueryDatabase
 
 MAX_STRETCHES: Final = 120  # of time
-MAX_DEPTH: Final = 15  # what is deeper is counted together
+MAX_DEPTH: Final = 15  # deeper pages are counted together
 TOP_LANGUAGES: Final = 11
 TOP_SITES: Final = 20
 TOP_ERRORS: Final = 25
 EXAMPLES: Final = 3  # of an error
-CLOCK_SLACK_S: Final = 0.005  # gaps are told by wall clocks, which are not what they were kept by
+CLOCK_SLACK_S: Final = 0.005  # gaps are measured by the wall clock, but were kept by another clock
 
 _STRETCHES_S: Final = (
     1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
@@ -33,7 +33,7 @@ _GAPS_S: Final = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """What came in a stretch of time."""
+    """What arrived in a period of time."""
 
     began_at: float  # Unix seconds
     pages: int  # requests answered with a page
@@ -50,7 +50,7 @@ class SiteFigures:
     errors: int
     bytes: int
     mean_request_s: float
-    min_gap_s: float | None  # None: it had one turn
+    min_gap_s: float | None  # None: it had only one turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class ErrorFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gaps:
-    """How long each site was left alone at least: how many sites by their shortest gap."""
+    """The number of sites by their shortest gap between two turns."""
 
-    edges_s: tuple[float, ...]  # of the stretches, the last without an end
+    edges_s: tuple[float, ...]  # of the ranges; the last has no end
     sites: tuple[int, ...]  # in each
     sooner: int  # sites with a gap shorter than the crawl's delay
     soonest: tuple[tuple[str, float], ...]  # some of them, with their gaps in seconds
@@ -75,13 +75,13 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFigures:
-    """Everything a report tells of what is stored."""
+    """All figures of a report about stored data."""
 
     requests: int = 0
     bytes: int = 0
     began_at: float = 0.0  # Unix seconds: the first request
-    ended_at: float = 0.0  # the last one's end
-    sites: int = 0  # that were asked for anything
+    ended_at: float = 0.0  # the end of the last request
+    sites: int = 0  # with at least one request
     pages: int = 0
     page_bytes: int = 0  # inflated
     seed_pages: int = 0
@@ -89,16 +89,20 @@ class ReportFigures:
     stretches: tuple[Stretch, ...] = ()
     statuses: tuple[tuple[int, int], ...] = ()  # of page requests, and how many
     sizes: tuple[tuple[int, int], ...] = ()  # exponent of two, and how many pages
-    size_quantiles: tuple[float, float, float] = (0.0, 0.0, 0.0)  # half, 95 %, all of the pages are no larger
+    size_quantiles: tuple[float, float, float] = (
+        0.0,
+        0.0,
+        0.0,
+    )  # half, 95 % and all of the pages are at most this large
     depths: tuple[tuple[int, int], ...] = ()
-    languages: tuple[tuple[str, int], ...] = ()  # as pages declare them; "" for none; the rest is not listed
+    languages: tuple[tuple[str, int], ...] = ()  # as declared by pages; "" for none; the most frequent ones
     top_sites: tuple[SiteFigures, ...] = ()
     gaps: Gaps | None = None  # None: no site had two turns
     errors: tuple[ErrorFigures, ...] = ()
 
 
 def gather(folders: Sequence[Path], *, delay_s: float) -> ReportFigures:
-    """Ask everything, as it is now; of a crawl that has stored nothing, nothing."""
+    """Query all figures as they are now; all are zero if the crawl has stored nothing."""
     if not any(row_files(list(folders), table) for table in TABLES.values()):
         return ReportFigures()
     with open_tables(folders, "pages requests sites") as tables:
@@ -160,7 +164,7 @@ _LANGUAGES: Final = f"""
 select lower(split_part(replace(trim(lang), '_', '-'), '-', 1)) as language, count(*) as pages from pages
 group by language order by pages desc, language limit {TOP_LANGUAGES}
 """  # noqa: S608
-# A clock that was set back makes gaps of less than nothing.
+# A clock that was set back makes negative gaps.
 _SITES: Final = """
 with found as materialized (select * from sites),
 gaps as (select *, greatest(0, min_gap_s + {slack_s}) as gap_s from found where min_gap_s is not null),
@@ -179,7 +183,7 @@ select [{sites}] as sites, count(*) filter (gap_s < {delay_s}) as sooner,
     ) as top_sites
 from gaps
 """
-# That there is no robots.txt is no error. The same site fails in many ways: its URLs are counted, not its sites.
+# A missing robots.txt is no error. URLs are counted, not sites: one site may fail in many ways.
 _ERRORS: Final = f"""
 select case when reason <> '' then reason else 'HTTP ' || status end as what, count(*) as requests,
     count(distinct site) as sites, arg_max(url, started_at, {EXAMPLES}) as examples
@@ -190,9 +194,9 @@ group by what order by requests desc, what limit {TOP_ERRORS}
 
 
 def _time(tables: QueryDatabase, began_us: int, ended_us: int) -> dict[str, Any]:
-    """Return what came in each stretch of time, all of them: nothing, if nothing came."""
+    """Return what arrived in each period of time, including empty periods."""
     stretch_s = stretch_for((ended_us - began_us) / 1e6)
-    began_s = began_us // 1_000_000 // stretch_s * stretch_s  # so that stretches begin at full minutes, hours, days
+    began_s = began_us // 1_000_000 // stretch_s * stretch_s  # so that periods begin at full minutes, hours, days
     asked = _TIME.format(began_us=began_s * 1_000_000, stretch_us=stretch_s * 1_000_000)
     came = {row["number"]: row for row in _rows(tables, asked)}
     return {
@@ -209,7 +213,7 @@ def _time(tables: QueryDatabase, began_us: int, ended_us: int) -> dict[str, Any]
 
 
 def stretch_for(duration_s: float) -> int:
-    """Return how long stretches must be for a duration to have no more of them than can be drawn."""
+    """Return the length of periods with which a duration has no more of them than can be drawn."""
     for stretch_s in _STRETCHES_S:
         if duration_s / stretch_s <= MAX_STRETCHES:
             return stretch_s
@@ -225,7 +229,7 @@ def _quantiles(tables: QueryDatabase) -> tuple[float, float, float]:
 def _sites(tables: QueryDatabase, delay_s: float) -> tuple[tuple[SiteFigures, ...], Gaps | None]:
     """Return the sites with the most pages, and the shortest gaps of all.
 
-    One question, since it is costly: to answer it, every request is put in order.
+    One query, because it is expensive: it sorts all requests.
     """
     edges_s = tuple(edge * delay_s for edge in _GAPS_IN_DELAYS) if delay_s else _GAPS_S
     sites = ", ".join(

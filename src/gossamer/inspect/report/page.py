@@ -1,7 +1,7 @@
 """The page of a report: figures and plots in one HTML file that loads nothing. Pure.
 
-Titles, sites, languages and URLs come from the web: whatever is put on the page goes through `escape`, here or where
-plots are drawn.
+Titles, sites, languages and URLs come from the web: all text on the page goes through `escape`, here or where plots are
+drawn.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from gossamer.records import Stats
 
 STYLE: Final = (files(__package__) / "style.css").read_text(encoding="utf-8")
-# Nothing is loaded and nothing runs, whatever a page of the crawl may have smuggled in.
+# The browser loads and runs nothing, whatever a page of the crawl may have injected.
 POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """Which crawl a report is about, and how it was to go."""
+    """Which crawl a report is about, and its settings."""
 
     folder: str
     delay_s: float
-    settings: Sequence[tuple[str, str]]  # those that matter: name and value
+    settings: Sequence[tuple[str, str]]  # the important ones: name and value
     stats: Stats  # the frontier's
     made_at: float  # Unix seconds
     version: str
@@ -39,7 +39,7 @@ class About:
 
 
 def render(about: About, figures: ReportFigures) -> str:
-    """Return the whole report."""
+    """Return the report as HTML."""
     title = f"Crawl report: {plain(about.folder)}"
     return f"""<!DOCTYPE html>
 <html lang="en">

@@ -1,7 +1,7 @@
 """Small plots as SVG, drawn by plain functions: values in, text out. Pure.
 
-Colours come from the page's style, by class; sizes are those of a phone, so that letters stay legible there. Whatever
-is drawn tells its figures when pointed at.
+Colours come from the page's style, by class; sizes are those of a phone, so that letters stay legible there. Every
+element shows its figures on hover.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NARROW: Final = 360  # units: a phone's width
 WIDE: Final = 1_120
 DAY_S: Final = 86_400
 _ROW: Final = 22  # units from one row to the next
-_LETTER: Final = 6.0  # units that a letter takes, about
+_LETTER: Final = 6.0  # approximate width of a letter, in units
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 8, 10, 24  # margins of a plot with axes
 
 
@@ -29,18 +29,18 @@ class Bar:
 
     name: str
     value: float
-    told: str  # the value as people write it
-    kind: str = ""  # ok, quiet, warn, bad: how it is coloured
-    hint: str = ""  # shown when pointed at; name and value if empty
+    told: str  # the value as text
+    kind: str = ""  # its colour: ok, quiet, warn, bad
+    hint: str = ""  # shown on hover; name and value if empty
 
     @property
     def title(self) -> str:
-        """What it says when pointed at, safe within HTML."""
+        """The text shown on hover, escaped for HTML."""
         return f"<title>{escape(self.hint or f'{self.name}: {self.told}')}</title>"
 
 
 def rows(bars: Sequence[Bar], *, label: str, names: int = 20) -> str:
-    """Draw bars that lie, a row each: name, bar, value. `names` is how many letters of a name are shown at most."""
+    """Draw horizontal bars, a row each: name, bar, value. `names` is the maximum length of a name, in letters."""
     left = max((min(names, len(bar.name)) for bar in bars), default=0) * _LETTER + 8
     right = max((len(bar.told) for bar in bars), default=0) * _LETTER + 8
     room, most = NARROW - left - right, max((bar.value for bar in bars), default=0) or 1
@@ -60,10 +60,10 @@ def rows(bars: Sequence[Bar], *, label: str, names: int = 20) -> str:
 def columns(
     bars: Sequence[Bar], *, label: str, unit: str, marker: int | None = None, marked: str = "", edges: bool = False
 ) -> str:
-    """Draw bars that stand next to each other over an axis.
+    """Draw vertical bars over an axis.
 
-    `marker` draws a line before the bar of that number, which `marked` explains. With `edges`, names stand where bars
-    begin rather than below their middle.
+    `marker` draws a line before the bar of that number, which `marked` explains. With `edges`, names are where bars
+    begin instead of below their middle.
     """
     height = 190
     top = _TOP + (16 if marked else 0)
@@ -100,7 +100,7 @@ def area(
     width: int,
     kind: str = "",
 ) -> str:
-    """Draw how something rose and fell over time. `names`: places on the axis, from 0 to 1, and what stands there."""
+    """Draw a value over time. `names`: positions on the axis, from 0 to 1, and their labels."""
     height, top = 170, _TOP
     left, floor = _LEFT + 12, height - _BOTTOM
     plot_width = width - left - _RIGHT
@@ -134,7 +134,7 @@ def nice_ticks(most: float) -> list[float]:
 
 
 def time_names(began_at: float, length_s: float, *, at_most: int) -> list[tuple[float, str]]:
-    """Return places on a time axis, from 0 to 1, with round times."""
+    """Return positions on a time axis, from 0 to 1, with round times."""
     steps = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, DAY_S)
     step_s = next((step for step in steps if length_s / step <= at_most), None)
     if step_s is None:
@@ -146,14 +146,14 @@ def time_names(began_at: float, length_s: float, *, at_most: int) -> list[tuple[
     at = first_at
     while at <= began_at + length_s:
         place = (at - began_at) / length_s
-        if 0.02 <= place <= 0.97:  # else the name would stick out
+        if 0.02 <= place <= 0.97:  # otherwise the label would not fit
             places.append((place, f"{datetime.fromtimestamp(at, UTC):{form}}"))
         at += step_s
     return places
 
 
 def shorten(text: str, letters: int) -> str:
-    """Return text of at most so many letters."""
+    """Return text cut to a number of letters."""
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
@@ -164,7 +164,7 @@ def _grid(
     for tick in ticks:
         y = floor - tick / ticks[-1] * (floor - top)
         drawn.append(f'<line class="grid" x1="{left}" x2="{width - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        if tick == int(tick) or ticks[-1] < 5:  # there are no halves of sites
+        if tick == int(tick) or ticks[-1] < 5:  # no fractions of sites
             drawn.append(_text("tick end", left - 6, y + 4, tell(tick)))
     return drawn
 
