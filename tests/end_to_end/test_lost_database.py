@@ -116,7 +116,7 @@ def test_a_worker_that_starts_while_the_database_takes_no_connections_waits_for_
         killed_s = kill_the_worker(start)
         waits = "waits for the frontier: The frontier cannot be opened: PostgreSQL database"
         wait_until(lambda: waits in start.said, "the new worker to say that it waits")
-        assert "This worker waits for its frontier" in crawl.log
+        assert "This worker waits for the frontier" in crawl.log
         database.open()
         start.end()
     assert_nothing_lost(crawl, kills=[killed_s])
@@ -127,7 +127,7 @@ def test_a_worker_that_waits_for_the_database_can_be_stopped(crawl: Crawl, datab
         crawl.wait_for_requests(8)
         database.close()
         kill_the_worker(start)
-        wait_until(lambda: "waits for its frontier" in crawl.log, "the new worker to wait")
+        wait_until(lambda: "waits for the frontier" in crawl.log, "the new worker to wait")
         start.interrupt()
         start.end()
     assert "did not shut down in time" not in crawl.log
