@@ -1,4 +1,4 @@
-"""Pages are read in a process of their own; whatever they, or anybody, do to it costs at most one page."""
+"""Pages are read in a separate process; whatever kills it costs at most one page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def on_a_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 
 
 def page(number: int, size_bytes: int = 1_000) -> Fetched:
-    """A page that can be told from every other."""
+    """A page that differs from every other."""
     filler = random.Random(number).randbytes(size_bytes // 2).hex()
     return answer(f"<title>Page {number}</title><a href=/{number}>x</a><p>{filler}", headers=(f"X-Number: {number}",))
 
@@ -76,7 +76,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for yet does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -90,7 +90,7 @@ def cpu_s(pid: int) -> float:
 
 
 def descriptors(pid: int) -> dict[int, str]:
-    """What a process has open."""
+    """The open files of a process."""
     return {int(link.name): str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
 
 

@@ -197,7 +197,7 @@ def test_a_site_that_was_lost_and_claimed_anew_waits_for_the_old_turn_to_end() -
     assert bench.next_turn(100.0) is None
     assert bench.until_due(100.0) is None
     assert bench.held() == {"a.test": 2}
-    assert bench.idle_sites() == []  # when it may be asked is not known yet
+    assert bench.idle_sites() == []  # its due time is not known yet
     assert not bench.finish(old, 170.0)
     assert [(site.epoch, site.due_s) for site in bench.idle_sites()] == [(2, 170.0)]
     assert bench.next_turn(169.0) is None
@@ -339,7 +339,7 @@ def test_sites_that_wait_for_their_delay_are_no_stock() -> None:
 
 
 def test_a_second_of_turns_is_kept_in_stock() -> None:
-    """A thousand turns a second for a while; then the stock is asked for before it is used up."""
+    """A thousand turns a second for a while; then more sites are claimed before the due ones are used up."""
     bench = workbench(sites=100_000)
     number, now_s = 0, 0.0
     while now_s < 30.0:
@@ -361,7 +361,7 @@ def test_a_second_of_turns_is_kept_in_stock() -> None:
 
 
 def test_a_worker_never_runs_dry_nor_over_if_it_claims_twice_a_second() -> None:
-    """Turns as fast as sites are due, up to 800 a second; a claim brings what was asked for, 0.1 s later."""
+    """Turns as fast as sites are due, up to 800 a second; a claim returns the requested sites 0.1 s later."""
     bench = workbench(sites=5_000, urls=20_000)
     draw = random.Random(3)
     number, idle_ticks = 0, 0
@@ -430,7 +430,7 @@ def test_a_turn_costs_little_with_many_sites_in_hand() -> None:
 
 @dataclass(slots=True)
 class Entry:
-    """A site as a list would remember it."""
+    """A site in the model."""
 
     name: str
     epoch: int
@@ -443,7 +443,7 @@ class Entry:
 
 @dataclass(slots=True)
 class NaiveBench:
-    """The workbench as a list that is searched from end to end."""
+    """A model of the workbench: a list that is searched from end to end."""
 
     entries: list[Entry] = field(default_factory=list)
     orphans: set[str] = field(default_factory=set)  # sites with a turn under way that are not in hand
@@ -491,7 +491,7 @@ NAMES = st.sampled_from(["a.test", "b.test", "c.test", "d.test", "e.test", "f.te
 
 
 class WorkbenchAgainstModel(RuleBasedStateMachine):
-    """Random histories, the same for both."""
+    """Random histories, the same for the workbench and its model."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A name server that answers as a test wishes, and remembers what it was asked."""
+"""A name server that answers as a test specifies, and records the questions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Record(NamedTuple):
     kind: str
     value: str
     ttl_s: int = 300
-    name: str = ""  # if it is not the one asked for
+    name: str = ""  # if it differs from the name in the question
 
 
 Reply = int | list[Record]  # a code, or records
@@ -35,7 +35,7 @@ def a(*addresses: str, ttl_s: int = 300) -> list[Record]:
 
 
 class NameServer(asyncio.DatagramProtocol):
-    """Answers from a list of replies per question; the last one is for good."""
+    """Answers from a list of replies per question; the last reply is repeated."""
 
     def __init__(self, zone: dict[tuple[str, str], list[Reply]]) -> None:
         self._zone = {question: list(replies) for question, replies in zone.items()}
@@ -43,7 +43,7 @@ class NameServer(asyncio.DatagramProtocol):
         self.address = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember how to answer."""
+        """Keep the transport for the answers."""
         self._transport = transport
         self.address = "{}:{}".format(*transport.get_extra_info("sockname"))
 

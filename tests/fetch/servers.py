@@ -1,4 +1,4 @@
-"""Servers that answer as a test wishes, down to the byte, and remember what they heard."""
+"""Servers that answer as a test specifies, down to the byte, and record the requests."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class Peer:
             await asyncio.sleep(gap_s)
 
     async def wait_until_gone(self) -> None:
-        """Say nothing until the client hangs up."""
+        """Send nothing until the client hangs up."""
         await self._reader.read()
 
     def reset(self) -> None:
-        """Break the connection without goodbye."""
+        """Reset the connection."""
         connection = self._writer.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()
 
 
 class Server:
-    """A server that does one thing to everyone."""
+    """A server that behaves the same on every connection."""
 
     def __init__(self, behaviour: bytes | Behaviour, *, listens: bool) -> None:
         self._behaviour = behaviour

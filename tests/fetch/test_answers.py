@@ -1,4 +1,4 @@
-"""What servers answer, well and badly, and what becomes of it."""
+"""Answers of servers, good and bad, and their results."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ async def get(behaviour: bytes | Behaviour, kind: RequestKind = RequestKind.PAGE
 
 
 async def get_answer(behaviour: bytes | Behaviour, kind: RequestKind = RequestKind.PAGE, **settings: Any) -> Fetched:
-    """Fetch one page that must come."""
+    """Fetch one page; it must succeed."""
     outcome = await get(behaviour, kind, **settings)
     assert isinstance(outcome, Fetched), outcome
     return outcome
 
 
 async def get_failure(behaviour: bytes | Behaviour, kind: RequestKind = RequestKind.PAGE, **settings: Any) -> Failed:
-    """Fetch one page that must not come."""
+    """Fetch one page; it must fail."""
     outcome = await get(behaviour, kind, **settings)
     assert isinstance(outcome, Failed), outcome
     assert "\n" not in outcome.detail

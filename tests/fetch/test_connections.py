@@ -28,13 +28,13 @@ ENOUGH_S = 2.0  # for what takes milliseconds, also on a busy machine
 
 
 class Authority(NamedTuple):
-    """Someone who issues certificates, and the file that makes us trust them."""
+    """A certificate authority, and the file with which we trust it."""
 
     issuer: trustme.CA
     file: Path
 
     def context(self, name: str = NAME, *, expired: bool = False) -> ssl.SSLContext:
-        """Return what a server needs to show a certificate for this name."""
+        """Return a server's TLS context with a certificate for this name."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         last = datetime.datetime(2020 if expired else 2035, 1, 1)  # noqa: DTZ001
         first = datetime.datetime(2019, 1, 1)  # noqa: DTZ001
@@ -44,7 +44,7 @@ class Authority(NamedTuple):
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """An authority that nobody trusts by default."""
+    """An authority that is not trusted by default."""
     made = Authority(trustme.CA(), tmp_path_factory.mktemp("authority") / "ca.pem")
     made.issuer.cert_pem.write_to_path(made.file)
     return made
@@ -191,7 +191,7 @@ async def test_half_a_page_over_tls_is_kept_and_marked(authority: Authority) -> 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_a_refused_connection_is_refused(scheme: str) -> None:
     with socket.socket() as deaf:
-        deaf.bind(("127.0.0.1", 0))  # a port that nobody else can get, and on which nobody listens
+        deaf.bind(("127.0.0.1", 0))  # a port that no other process can get, and on which none listens
         async with fetcher() as web:
             outcome = await web.fetch(f"{scheme}://127.0.0.1:{deaf.getsockname()[1]}/")
         assert isinstance(outcome, Failed)
@@ -204,7 +204,7 @@ async def test_a_connection_that_is_never_answered_has_timed_out_in_connecting(s
     with socket.socket() as deaf, socket.socket() as first, socket.socket() as second:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
-        for other in (first, second):  # fill the backlog: from now on nobody is heard
+        for other in (first, second):  # fill the backlog: from now on no connection is accepted
             other.setblocking(False)
             other.connect_ex(deaf.getsockname())
         async with fetcher(connect_timeout_s=0.2) as web:

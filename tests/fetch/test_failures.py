@@ -1,4 +1,4 @@
-"""Every code of libcurl and c-ares has a meaning, or a reason why it cannot come."""
+"""Every code of libcurl and c-ares has a meaning, or a reason why it cannot occur."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing inside is reachable: neither by name, nor by address in any spelling, nor by the socket itself."""
+"""Private networks are unreachable: by name, by address in any spelling, and by the socket itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that this machine knows itself: `localhost`, and those in the system's hosts file."""
+"""Names that this machine knows without DNS: `localhost`, and those in the system's hosts file."""
 
 from __future__ import annotations
 

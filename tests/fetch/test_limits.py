@@ -1,4 +1,4 @@
-"""How much may be under way, and what the operator may set."""
+"""How many requests may be under way, and the settings of fetching."""
 
 from __future__ import annotations
 

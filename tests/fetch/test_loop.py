@@ -1,4 +1,4 @@
-"""The event loop goes on turning whatever the transfers do."""
+"""Transfers never block the event loop for long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORK_S = 0.01  # of each transfer, in one piece
 
 
 def work(_: bytes) -> None:
-    """Take as much CPU as a TLS handshake or ten."""
+    """Use as much CPU as one to ten TLS handshakes."""
     until_s = time.thread_time() + WORK_S
     while time.thread_time() < until_s:
         pass

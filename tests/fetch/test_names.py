@@ -1,4 +1,4 @@
-"""From names to addresses: what a name server says, for how long it is believed, and what if it says nothing."""
+"""Lookup of names: answers of a name server, how long they are cached, and servers that do not answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GONE = Unresolved(reason=Reason.NO_SUCH_NAME, detail="")
 
 
 class Clock:
-    """A clock that stands until it is told to go on."""
+    """A clock that only a test advances."""
 
     now_s = 1_000.0
 
@@ -33,7 +33,7 @@ def resolver(server: NameServer, clock: Clock | None = None, timeout_s: float = 
 async def ask(
     zone: dict[tuple[str, str], list[Reply]], name: str = "a.test", timeout_s: float = 30.0
 ) -> tuple[module.Answer, list[str]]:
-    """Return the answer, and which records were asked for."""
+    """Return the answer, and which records were requested."""
     async with naming(zone) as server, resolver(server, timeout_s=timeout_s) as names:
         answer = await names.resolve(name)
         return answer, [record for _, record in server.asked]
@@ -199,7 +199,7 @@ async def test_a_retry_meets_another_address() -> None:
 
 
 async def test_a_lookup_whose_answer_is_lost_ends_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As when there was no memory to take the answer in: then c-ares is done, and nobody hears of it."""
+    """This happens when there is no memory for the answer: c-ares is done, and no callback is called."""
 
     def never(_resolver: aiodns.DNSResolver, _name: str, _record: str) -> asyncio.Future[None]:
         return asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""What we send, to whom, and how often."""
+"""What requests contain, which address they go to, and how often they are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may start when: by count, by bytes and by address, in the order of asking."""
+"""When requests may start: by count, by bytes and by address, in the order of arrival."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def test_slots_never_leak_nor_multiply_whatever_is_cancelled_when() -> Non
 
 
 class Crowd:
-    """A server that keeps everyone waiting until it is told to go on."""
+    """A server that holds all answers back until a test releases them."""
 
     def __init__(self) -> None:
         self.inside = 0
@@ -150,7 +150,7 @@ async def test_an_address_gets_four_requests_at_once_under_all_its_names_unless_
             monkeypatch.setattr(web, "_is_own", lambda _address: False)
         tasks = [asyncio.create_task(web.fetch(server.url(host=f"n{n % names}.test"))) for n in range(12)]
         await crowd.full.wait()
-        # Whoever got in by mistake has had the time of a whole request of another address.
+        # A request admitted by mistake has had the time of an entire request to another address.
         assert isinstance(await web.fetch(other.url(host="127.0.0.2")), Fetched)
         assert crowd.inside == expected
         crowd.go_on.set()

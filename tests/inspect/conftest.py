@@ -1,4 +1,4 @@
-"""A finished crawl for the tests to look at, and to damage."""
+"""A finished crawl for the tests to read and to damage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ URLS = [f"https://{site}.test/{path}" for site in "abc" for path in ("1", "2", "
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A crawl of three sites that is over: nine pages, three URLs given up, three redirects."""
+    """A finished crawl of three sites: nine pages, three URLs given up, three redirects."""
     with Crawl(tmp_path / "crawl") as crawl:
         crawl.add(*URLS)
         crawl.run()

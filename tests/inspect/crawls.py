@@ -1,4 +1,4 @@
-"""A small crawl with a real frontier and a real store, and no network: what a worker would write, step by step."""
+"""A small crawl with a real frontier and a real store, and no network: it writes what a worker writes, step by step."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def html_answer(url: str, number: int) -> Fetched:
 
 
 def page_row(answer: Fetched, digest: str) -> PageRow:
-    """The row of such a page, before it has a place in the archive."""
+    """The row of such a page, without its place in the archive."""
     return PageRow(
         url_hash=hash_url(answer.url), url=answer.url, site=site_of(answer.url), depth=0,
         fetched_at=answer.started_at, status=200, content_type="text/html", charset="macintosh", lang="de",
@@ -81,12 +81,12 @@ class Crawl:
         self.close()
 
     def close(self) -> None:
-        """Stop in good order."""
+        """Shut down gracefully."""
         self.store.close()
         self.frontier.__exit__(None, None, None)
 
     def crash(self) -> None:
-        """End as a killed worker does: whatever was synced is there, nothing is finished."""
+        """End as a killed worker does: synced data is there, no file is finished."""
         self.frontier.__exit__(None, None, None)
 
     def add(self, *urls: str) -> None:
@@ -94,7 +94,7 @@ class Crawl:
         self.frontier.add([Link(*identify(url), 0, seeded=True) for url in urls])
 
     def claim(self) -> tuple[Claim, ...]:
-        """Take in hand all that there is; what was recovered this very millisecond is due in the next."""
+        """Claim all sites; a site recovered in this millisecond is due in the next."""
         while True:
             claimed = self.frontier.claim(1_000)
             assert isinstance(claimed, Claimed)
@@ -102,7 +102,7 @@ class Crawl:
                 return claimed.claims
 
     def keep(self, url: str) -> PageRow:
-        """Store a page and the request that brought it."""
+        """Store a page and its request."""
         self._number += 1
         self.ask(url, status=200)
         return self.store_page(url)
@@ -124,7 +124,7 @@ class Crawl:
         )  # fmt: skip
 
     def pass_time(self, seconds: int) -> None:
-        """Let later requests begin so many seconds later."""
+        """Advance the start time of later requests."""
         self._number += seconds
 
     def complete(self, claim: Claim, outcomes: Sequence[Outcome], links: Sequence[Link] = ()) -> None:
@@ -142,7 +142,7 @@ class Crawl:
                 self.complete(claim, outcomes)
 
     def visit(self, url: str) -> Outcome:
-        """Do what a worker does with one URL, but for completing it."""
+        """Do what a worker does with one URL, except completing it."""
         if url.endswith("/gone"):
             self._number += 1
             self.ask(url, status=404)

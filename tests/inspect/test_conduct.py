@@ -1,4 +1,4 @@
-"""How sites were treated is read from the log of requests: what was forged is found, and nothing else."""
+"""How sites were treated is checked from the crawl log: forged requests are found, and nothing else."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def robots(at: float, host: str = "https://a.test", status: int = 404) -> Asked:
 
 
 def log(folder: Path, asked: Sequence[Asked], *, delays: str = f"0\t{DELAY_S}\n") -> Path:
-    """A crawl that has made these requests; what was answered well is stored, but for redirects in disguise."""
+    """A crawl that has made these requests; pages with a status of 2xx are stored, except redirects inside a page."""
     with Crawl(folder) as crawl:
         for number, (at, url, status, kind, decision, reason, wait_s, worker, took) in enumerate(asked):
             began = BEGAN_AT + at
@@ -266,7 +266,7 @@ def test_a_crawl_that_asked_for_nothing_or_knows_no_delays_has_no_violations(tmp
 
 @pytest.fixture
 def reported(tmp_path: Path) -> Path:
-    """A polite crawl of which the frontier knows what robots.txt said."""
+    """A polite crawl whose frontier knows the robots.txt."""
     folder = log(tmp_path / "crawl", GOOD)
     with Crawl(folder, worker="w2") as crawl:
         crawl.add("https://a.test/private/1")

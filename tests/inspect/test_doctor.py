@@ -46,7 +46,7 @@ SETTINGS = {
 
 
 def grades(findings: list[Finding]) -> dict[str, str]:
-    """What is not good, by topic; whatever is not good says what to do and what to type."""
+    """The grades that are not good, by topic; each such finding has advice and a command."""
     poor = [finding for finding in findings if finding.grade is not Grade.GOOD]
     assert all(finding.advice and finding.command for finding in poor)
     assert not any(finding.advice or finding.command for finding in findings if finding.grade is Grade.GOOD)
@@ -209,7 +209,7 @@ def test_a_database_that_does_not_answer_is_a_finding_like_others(tmp_path: Path
 
 
 def doctor(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end, as someone who has said where a crawl is: those words are no settings."""
+    """Run the command to its end, with the environment of an operator who has named a crawl's folder."""
     command = [sys.executable, "-m", "gossamer", "doctor", *arguments]
     places = {"GOSSAMER_DATA_DIR": "elsewhere", "GOSSAMER_CONFIG": "elsewhere.toml"}
     return subprocess.run(command, capture_output=True, text=True, env=environment() | places, timeout=60)

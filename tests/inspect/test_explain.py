@@ -1,4 +1,4 @@
-"""`gossamer explain` names what decides, in every situation that can be planted."""
+"""`gossamer explain` names the cause in every situation that a test can set up."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Planted(Crawl):
     def turn(
         self, outcome: Outcome | None, *hosts: HostState, wait_s: float = 0, own_delay_s: float = 0, failures: int = 0
     ) -> Claim:
-        """Give the one site that is due its turn."""
+        """Give the only due site its turn."""
         (claim,) = self.claim()
         self.store.sync()
         release = Release(wait_s=wait_s, own_delay_s=own_delay_s, failures=failures)
@@ -65,12 +65,12 @@ class Planted(Crawl):
         return claim
 
     def robots(self, rules: str = RULES, **state: float) -> HostState:
-        """What a host has said."""
+        """The state of a host after its robots.txt was read."""
         return HostState(host="https://a.test", rules=rules, expires_at=time.time() + 3600, **state)  # type: ignore[arg-type]
 
 
 def seeded(crawl: Planted, **turn: object) -> None:
-    """Visit the front page of a seeded site, so that it waits as told."""
+    """Visit the front page of a seeded site, and release the site with these arguments."""
     crawl.add("https://a.test/")
     crawl.keep("https://a.test/")
     crawl.turn(Done(), crawl.robots(), **turn)  # type: ignore[arg-type]
@@ -606,7 +606,7 @@ def test_a_delay_that_the_operator_gave_is_not_said_to_be_the_sites_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Planted(tmp_path / "crawl", site_delay="a.test=300") as crawl:
-        crawl_delay(crawl)  # as a worker writes it down that heeds the operator
+        crawl_delay(crawl)  # as a worker records it that obeys the operator
         assert run(["explain", "a.test", "--data-dir", str(crawl.folder)]) == 0
     said = capsys.readouterr().out
     assert "you gave it a delay of 300 s" in said

@@ -1,4 +1,4 @@
-"""`gossamer export`: complete, re-readable by others, and the same after it was killed."""
+"""`gossamer export`: complete, readable by other programs, and the same after it was killed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def many(crawled: Path, tmp_path: Path) -> Path:
-    """A copy of it, to be gone on with."""
+    """A copy of it, to be resumed."""
     return Path(shutil.copytree(crawled, tmp_path / "crawl"))
 
 
@@ -69,7 +69,7 @@ def export(folder: Path, form: str, output: Path, capsys: pytest.CaptureFixture[
 
 
 def urls(form: str, output: Path) -> list[str]:
-    """The URLs of an export, read by others' readers."""
+    """The URLs of an export, read by other libraries."""
     match form:
         case "jsonl":
             return [json.loads(line)["url"] for line in output.read_text().splitlines()]

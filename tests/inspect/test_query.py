@@ -1,4 +1,4 @@
-"""`gossamer query`: SQL over everything that is stored at this moment, and over nothing else."""
+"""`gossamer query`: SQL over all data that is stored now, and over nothing else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A crawl of three sites that is over: nine pages, three URLs given up, three redirects."""
+    """A finished crawl of three sites: nine pages, three URLs given up, three redirects."""
     with Crawl(tmp_path_factory.mktemp("crawled") / "crawl") as crawl:
         crawl.add(*URLS)
         crawl.run()

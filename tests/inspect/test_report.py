@@ -1,4 +1,4 @@
-"""`gossamer report`: one file that says how a crawl went, loads nothing, and trusts nothing that came from the web."""
+"""`gossamer report`: one file about a crawl that loads nothing and trusts nothing from the web."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Elements(HTMLParser):
 
 @pytest.fixture
 def crawled(folder: Path) -> Path:
-    """A crawl that is over, with its settings; see `folder` for what it holds."""
+    """A finished crawl with its settings; see `folder` for its contents."""
     write_settings(folder, gather_settings(None, environment={}, flags={"email": "you@example.org", "delay": 0.5}))
     return folder
 
@@ -136,7 +136,7 @@ def test_figures_are_those_of_the_tables(crawled: Path) -> None:
 
 
 def requests_of(crawl: Crawl, *asked: tuple[str, str, float, float, int]) -> None:
-    """Write down requests: site, kind, when each began and ended in seconds, and its status."""
+    """Log requests: site, kind, start and end in seconds, and status."""
     for site, kind, began_s, ended_s, status in asked:
         times = BEGAN_AT + began_s, BEGAN_AT + ended_s
         row = RequestRow(hash_url(f"https://{site}/"), f"https://{site}/", site, kind, *times, status, "", 1,
@@ -152,7 +152,7 @@ def test_the_shortest_gap_of_every_site_stands_against_the_delay(tmp_path: Path)
             ("polite.test", "robots", 0, 1, 200), ("polite.test", "page", 2, 3, 200),  # one turn
             ("polite.test", "page", 13.1, 14, 301), ("polite.test", "page", 14.5, 15, 200),  # another, with a redirect
             ("polite.test", "page", 40, 41, 200),
-            ("exact.test", "page", 0, 1, 200), ("exact.test", "page", 10.999, 12, 200),  # told by another clock
+            ("exact.test", "page", 0, 1, 200), ("exact.test", "page", 10.999, 12, 200),  # measured by another clock
             ("hasty.test", "page", 0, 5, 200), ("hasty.test", "page", 8, 9, 200), ("hasty.test", "page", 30, 31, 200),
             ("once.test", "page", 0, 1, 200),
         )  # fmt: skip
@@ -263,7 +263,7 @@ def test_a_mistake_is_one_sentence(crawled: Path, tmp_path: Path, capsys: pytest
 
 
 def big_table(folder: Path, rows_: int) -> None:
-    """Write parts with so many rows of both tables, far faster than a crawl would."""
+    """Write parts with this many rows of both tables, far faster than a crawl."""
     for table, name in ((PAGES, "pages"), (REQUESTS, "requests")):
         (folder / name).mkdir(exist_ok=True)
         numbers = range(rows_)

@@ -1,4 +1,4 @@
-"""`gossamer show`: everything there is about a URL, and its content as it was stored."""
+"""`gossamer show`: everything about a URL, and its stored content."""
 
 from __future__ import annotations
 

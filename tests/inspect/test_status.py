@@ -117,7 +117,7 @@ def test_a_crawl_with_work_left_is_not_called_finished(tmp_path: Path, capsys: p
 
 
 def beat(folder: Path, ago_s: float) -> None:
-    """Let all workers have shown life so long ago."""
+    """Set the last heartbeat of all workers to this long ago."""
     with closing(sqlite3.connect(folder / "frontier.sqlite")) as connection, connection:
         connection.execute("UPDATE worker SET beat_at = ?", (time.time() - ago_s,))
 

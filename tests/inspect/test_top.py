@@ -137,7 +137,7 @@ def test_a_journal_that_is_torn_is_read_as_far_as_it_is_whole(tmp_path: Path) ->
 
 @pytest.fixture
 def running(folder: Path) -> Iterator[Path]:
-    """A folder in which a crawl is under way, as far as anyone can see from outside."""
+    """A folder that looks like that of a running crawl."""
     with (folder / "lock").open("w") as lock, Crawl(folder, worker="w4711") as crawl:
         fcntl.flock(lock, fcntl.LOCK_EX)
         counted = {"bytes": 3e6, "retries": 4}  # also by workers that are dead by now
@@ -210,7 +210,7 @@ class Terminal:
         self.shown = ""
 
     def has_shown(self, text: str) -> bool:
-        """Read what was printed, and tell whether this is in it."""
+        """Read the output, and return whether it contains this text."""
         with suppress(OSError):  # nothing more for now, or it has ended
             self.shown += os.read(self._ours, 1 << 16).decode(errors="replace")
         return text in self.shown
@@ -220,7 +220,7 @@ class Terminal:
         os.write(self._ours, key)
 
     def end(self) -> int:
-        """Wait until it has ended; return its exit status."""
+        """Wait for its end; return its exit status."""
         wait_until(lambda: self.has_shown("\0") or self.process.poll() is not None, "the end of top")
         self.has_shown("")
         os.close(self._ours)

@@ -1,4 +1,4 @@
-"""`gossamer verify` is content with a sound crawl, whatever crashed, and names every kind of damage."""
+"""`gossamer verify` finds no problem in an intact crawl, whatever crashed, and names every kind of damage."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_page_that_was_stored_but_not_completed_when_a_crash_came_is_no_proble
 
 
 def test_a_redirect_target_that_was_stored_but_is_not_known_yet_is_no_problem(tmp_path: Path) -> None:
-    """It is fetched in the turn of the page that redirects, and becomes known with that turn's completion."""
+    """The target is fetched in the turn of the page that redirects, and is known when that turn is completed."""
     crawl = Crawl(tmp_path)
     crawl.add("https://a.test/moved")
     crawl.claim()

@@ -1,4 +1,4 @@
-"""Pages for tests: an answer around a body, and what is read in it."""
+"""Pages for tests: an answer around a body, and its parsed content."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def answer(
 def read(
     body: bytes | str, content_type: str | None = "text/html", *, url: str = URL, headers: tuple[str, ...] = ()
 ) -> ParsedPage:
-    """What is found in a page that can be read."""
+    """The content of a page that can be parsed."""
     found = read_page(answer(body, content_type, url=url, headers=headers), agent="Gossamer", max_bytes=CAP)
     assert not isinstance(found, ParseFailed), found
     return found
 
 
 def links(body: bytes | str, content_type: str | None = "text/html", *, url: str = URL) -> list[str]:
-    """The URLs that a page leads to."""
+    """The URLs of a page's links."""
     return [link.url for link in read(body, content_type, url=url).links]
 
 
 def anchors(body: bytes | str, content_type: str | None = "text/html") -> list[Anchor]:
-    """The links of a page with what is written on them."""
+    """The links of a page with their texts."""
     found = read_page(answer(body, content_type), agent="Gossamer", max_bytes=CAP, anchors=True)
     assert not isinstance(found, ParseFailed), found
     return [*found.anchors]

@@ -1,4 +1,4 @@
-"""Bytes become text as a browser would have it, and legibly where a browser would not."""
+"""Bytes are decoded as in a browser, and legibly where a browser would fail."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_bytes_that_are_utf_8_are_read_as_such_whatever_the_page_says() -> None:
 )
 @pytest.mark.parametrize("label", ["", "utf-8", "bogus"])
 def test_what_the_page_says_decides_if_the_bytes_are_not_utf_8(declaration: str, label: str) -> None:
-    page = declaration.format("X-Mac-Roman") + GERMAN  # which nobody would guess
+    page = declaration.format("X-Mac-Roman") + GERMAN  # which no detector would guess
     assert decode(page.encode("mac_roman"), label) == (page, "macintosh")
 
 

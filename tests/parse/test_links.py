@@ -1,4 +1,4 @@
-"""Which elements count as links, and where they lead (`docs/links.md`)."""
+"""Which elements count as links, and their URLs (`docs/links.md`)."""
 
 from __future__ import annotations
 

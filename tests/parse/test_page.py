@@ -1,4 +1,4 @@
-"""A whole page: what a server sent becomes title, text, language and links."""
+"""A page as sent becomes title, text, language and links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is read in sitemaps of every form, and in files that are odd, broken or hostile."""
+"""Reads sitemaps of every format, and files that are odd, broken or hostile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAY_S = 86_400.0
 
 
 def read(body: bytes | str, content_type: str | None = "application/xml", *headers: str) -> SitemapContent:
-    """What is found in a sitemap that can be read."""
+    """The content of a sitemap that can be read."""
     found = read_sitemap(answer(body, content_type, url=URL, headers=headers), agent="Gossamer")
     assert isinstance(found, SitemapContent), found
     return found
@@ -342,7 +342,7 @@ def test_entries_are_in_the_order_in_which_to_fetch_them() -> None:
         f"<url><loc>/{name}</loc><lastmod>{changed}</lastmod><priority>{priority}</priority></url>"
         for name, changed, priority in listed
     )
-    found = read(f"<urlset>{entries}</urlset>")  # asked for in November 2023
+    found = read(f"<urlset>{entries}</urlset>")  # requested in November 2023
     names = [entry.url.rpartition("/")[2] for entry in found.entries]
     assert names == ["high", "over", "fresher", "fresh", "plain", "odd", "old", "comma", "low"]
     assert [entry.rank for entry in found.entries] == [0, 0, 0, 0, 0, 0, 1, 6, 8]

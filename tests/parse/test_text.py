@@ -1,4 +1,4 @@
-"""The main text may be found by one of three libraries, which differ in what they take for it."""
+"""One of three libraries finds the main text; they differ in what they find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages and servers want of crawlers is found wherever they say it."""
+"""Robots directives of pages and servers are found wherever they are."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CALLS = ("fsync", "ftruncate", "open", "rename", "unlink")
 
 
 def kill_before_step(step: int) -> None:
-    """Let this process die, as by kill -9, when it is about to take its step number `step`."""
+    """Kill this process, as with kill -9, just before its step number `step`."""
     taken = 0
 
     def watch(owner: Any, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Answers, rows and readers of other makes that the store's tests share."""
+"""Answers, rows and other programs' readers that the store's tests share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fetched(
     truncated: Truncation | None = None,
     type_refused: bool = False,
 ) -> Fetched:
-    """An answer, of page number `number` unless told otherwise."""
+    """An answer; by default, that of page `number`."""
     return Fetched(
         url=f"https://site-{number}.test/page?n={number}",
         status=status,
@@ -48,7 +48,7 @@ def fetched(
 
 
 def page_row(answer: Fetched, encoded: EncodedExchange) -> PageRow:
-    """The row of an answer, before it has a place in the archive."""
+    """The row of an answer, without its place in the archive."""
     return PageRow(
         url_hash=hash_url(answer.url),
         url=answer.url,
@@ -107,7 +107,7 @@ def new_store(folder: Path, worker: str = "w", **settings: Any) -> Store:
 
 
 def keep(store: Store, number: int) -> PageRow:
-    """Keep page `number` and the request that brought it."""
+    """Keep page `number` and its request."""
     answer = fetched(number)
     encoded = encode_exchange(answer)
     store.keep_request(request_row(number))
@@ -130,7 +130,7 @@ def segments(folder: Path) -> list[Path]:
 
 
 def run_python(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a child Python that sees the same modules."""
+    """Start a child Python process with the same modules."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     return subprocess.Popen([sys.executable, *map(str, arguments)], env=environment, **options)
 

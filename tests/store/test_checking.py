@@ -1,4 +1,4 @@
-"""A check finds what is wrong with stored files, names it, and is content when nothing is."""
+"""A check names every flaw of stored files, and finds none in intact files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk is noticed before it is full, and a crawl at the limit does not flutter."""
+"""A crawl pauses before the disk is full, and does not pause and resume all the time at the limit."""
 
 from __future__ import annotations
 

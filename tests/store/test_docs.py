@@ -1,4 +1,4 @@
-"""What the documentation says of the stored data is true."""
+"""The documentation of the stored data is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that has the content of another is known for its duplicate, and archived as a reference to it."""
+"""A page with the same content as another is marked as its duplicate, and archived as a reference to it."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_no_memory_means_that_every_page_is_stored_in_full(tmp_path: Path) -> No
 
 
 def numbered(number: int) -> PageRow:
-    """A page with a content of its own."""
+    """A page with unique content."""
     row = page_row(fetched(1), encode_exchange(fetched(1)))._replace(warc_file="x", body_bytes=1)
     return row._replace(
         url=f"https://a.test/{number}", content_hash=xxh3_128_digest(b"%d" % number), fetched_at=float(number)

@@ -1,4 +1,4 @@
-"""A file that grows is never torn, whatever fails; a file that is replaced is never half."""
+"""A file that grows is never torn, whatever fails; a file that is replaced is always complete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """Let the kernel refuse to let any file grow beyond `size` bytes."""
+    """Make the kernel refuse files larger than `size` bytes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

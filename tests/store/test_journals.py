@@ -1,4 +1,4 @@
-"""Journals lose nothing that was synced, whatever is cut off them, and become parts by steps that can be repeated."""
+"""Journals lose nothing that was synced, wherever they are cut, and their conversion to parts can be repeated."""
 
 from __future__ import annotations
 

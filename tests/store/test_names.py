@@ -1,4 +1,4 @@
-"""Stored files tell by their names what they are, and no name is ever used twice."""
+"""The name of a stored file says what it is, and no name is used twice."""
 
 from __future__ import annotations
 

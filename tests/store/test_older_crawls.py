@@ -1,4 +1,4 @@
-"""What an older version wrote, with fewer columns, is read and gone on with as if it were whole."""
+"""Files of an older version, with fewer columns, can be read, and the crawl can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a crash at any instant, a repair leaves everything that was on disk whole and in order, and nothing else."""
+"""After a crash at any instant, a repair keeps everything that was synced, and nothing else."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_repair_killed_at_any_of_its_steps_is_completed_by_the_next(tmp_path: 
     assert killed > 40
     for step in range(1, killed + 1):
         copy = tmp_path / "killed" / str(step)
-        # Nobody who reads in between misses anything or sees it twice ...
+        # A reader in between misses no row and sees none twice ...
         assert numbers(pages(copy)) == numbers(requests(copy)) == list(range(50)), step
         repair(copy)
         # ... and in the end it is as if nothing had happened.

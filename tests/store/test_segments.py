@@ -1,4 +1,4 @@
-"""Segments hold whole records at the places that rows and indexes name."""
+"""Segments hold complete records at the places that rows and indexes name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a store has synced is on disk; what it could not write it still holds."""
+"""A store keeps what it synced on disk, and what it could not write in memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk with room for one megabyte."""
+    """A disk of one megabyte."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", disk], capture_output=True)
@@ -214,7 +214,7 @@ def test_the_finisher_dies_with_its_worker(tmp_path: Path) -> None:
 
 
 def sync_with_files_up_to(limit: int, store: Store) -> int:
-    """Sync while no file may grow beyond so many bytes; return the number of the error, or 0."""
+    """Sync while no file may be larger than `limit` bytes; return the error number, or 0."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
     try:
@@ -302,7 +302,7 @@ def test_what_is_kept_during_a_sync_never_reaches_the_disk_before_its_record(
     rows: list[PageRow] = []
 
     def interrupted(descriptor: int) -> None:
-        """What another thread may do at any moment of a sync."""
+        """Do what another thread may do at any moment of a sync."""
         sync_data(descriptor)
         if len(rows) < 40:
             rows.append(keep(store, len(rows)))

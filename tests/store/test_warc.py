@@ -1,4 +1,4 @@
-"""Archive records are what WARC 1.1 says they are, and hold what the server sent."""
+"""Archive records conform to WARC 1.1, and hold what the server sent."""
 
 from __future__ import annotations
 
