@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from gossamer.records import Batch, Completion
+    from gossamer.records import Batch, Completion, Gone
 
 PAGE = identify("https://a.test/")
 RETRY_AFTER_S = 3_600.0
@@ -46,10 +47,10 @@ class FailingFrontier(SqliteFrontier):
 
 @contextmanager
 def office(
-    folder: Path, clock: Callable[[], float]
+    folder: Path, clock: Callable[[], float], engine: type[FailingFrontier] = FailingFrontier
 ) -> Iterator[tuple[FailingFrontier, Workbench, FrontierClient, Membership]]:
     """A frontier that knows one page, a worker's client and membership, and the workbench that the client fills."""
-    with FailingFrontier(folder / "frontier.sqlite", clock=clock) as frontier:
+    with engine(folder / "frontier.sqlite", clock=clock) as frontier:
         frontier.resume(delay_s=0.5)
         frontier.add([Link(*PAGE, 0)])
         bench = Workbench(WorkbenchSettings())
@@ -197,7 +198,53 @@ async def _hear_twice(folder: Path) -> None:
         assert frontier.join("next") == dead + 2
 
 
-async def _until(happened: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+class SlowFrontier(FailingFrontier):
+    """A frontier whose claims end only when the test lets them."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.is_claiming = threading.Event()
+        self.may_answer = threading.Event()
+
+    def claim(self, sites: int) -> Claimed | Gone:
+        """Claim, but do not answer yet."""
+        claimed = super().claim(sites)
+        self.is_claiming.set()
+        assert self.may_answer.wait(30)
+        return claimed
+
+
+def test_a_site_that_is_released_during_an_empty_claim_is_claimed_with_the_next_batch(tmp_path: Path) -> None:
+    """Not two seconds later: at the end of a crawl, most claims are empty."""
+    asyncio.run(_release_during_a_claim(tmp_path))
+
+
+async def _release_during_a_claim(folder: Path) -> None:
+    clock_s = 1_000.0
+    with office(folder, lambda: clock_s, SlowFrontier) as (frontier, bench, client, _membership):
+        assert isinstance(frontier, SlowFrontier)
+        frontier.join("test")
+        frontier.may_answer.set()
+        claimed = frontier.claim(1)
+        assert isinstance(claimed, Claimed)
+        bench.take_in(claimed.claims[0], clock_s)
+        site = bench.next_turn(clock_s)
+        assert site is not None
+        frontier.is_claiming.clear()
+        frontier.may_answer.clear()
+        rhythm = asyncio.create_task(client.serve(nothing))
+        await _until(frontier.is_claiming.is_set)  # and finds nothing, because the site is in hand
+        site.urls.clear()
+        bench.finish(site, clock_s)
+        client.release(site, clock_s)
+        frontier.may_answer.set()
+        await _until(lambda: bench.held() == {"a.test": 2}, 1.0)  # the clock stands still: a wait would never end
+        client.close()
+        await rhythm
+        await client.finish()
+
+
+async def _until(happened: Callable[[], bool], within_s: float = 30.0) -> None:
+    async with asyncio.timeout(within_s):
         while not happened():  # noqa: ASYNC110 - what is waited for tells nobody
             await asyncio.sleep(0.01)

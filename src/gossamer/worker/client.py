@@ -206,7 +206,8 @@ class FrontierClient:
         for claim in claimed.claims:
             self._bench.take_in(claim, now_s)
         wait_s = MAX_CLAIM_WAIT_S if claimed.wait_s is None else min(claimed.wait_s, MAX_CLAIM_WAIT_S)
-        self._claim_from_s = now_s if claimed.claims else now_s + wait_s
+        # A site that was released during the claim was not free yet: `wait_s` does not know it.
+        self._claim_from_s = now_s if claimed.claims else min(now_s + wait_s, self._report.first_due_s())
 
     def _held(self, report: Report) -> Mapping[str, int]:
         """Return the epoch of every site that is ours, also of those whose release no other worker has heard of."""

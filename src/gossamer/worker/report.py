@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -68,6 +69,10 @@ class Report:
     def released(self) -> dict[str, int]:
         """Return the epochs of sites that this report gives back: until it is completed, they are still held."""
         return {site: epoch for (site, epoch), report in self._sites.items() if report.release is not None}
+
+    def first_due_s(self) -> float:
+        """Return when the first of the sites that this report gives back is due; infinity if it gives none back."""
+        return min((site.release.due_s for site in self._sites.values() if site.release is not None), default=math.inf)
 
     def batch(self, now_s: float) -> Batch:
         """Return this report as a batch; waits are counted from now."""
