@@ -197,22 +197,22 @@ class Worker:
 
     async def _visit(self, site: SiteInHand) -> None:
         """Give a site its turn, and hand on what came of it."""
-        slots = TurnSlots(self._room)
+        slots, due_s = TurnSlots(self._room), 0.0
         turn = take_turn(site, settings=self._terms.turn, memories=self._memories, now=self._performer.now())
         try:
             result = await self._drive(turn, site, slots)
-        except Exception:  # the turn itself could not end: give the site back at its full delay
-            log.exception("A bug of ours, at the end of a turn of %s", site.site)
-            site.urls.clear()
-            self._end(site, self._clock() + site.delay_s)
-        else:
+            due_s = self._clock() if result.ended_s is None else result.ended_s + result.wait.wait_s
+            self._client.note(site, result.effects, urgent=result.urgent)
             if result.bug is not None:
                 log.error("A bug of ours, in a turn of %s", site.site, exc_info=result.bug)
             self._take(result.effects)
-            self._client.note(site, result.effects, urgent=result.urgent)
-            self._end(site, self._clock() if result.ended_s is None else result.ended_s + result.wait.wait_s)
+        except Exception:  # the turn itself could not end: give the site back at its full delay
+            log.exception("A bug of ours, at the end of a turn of %s", site.site)
+            site.urls.clear()
+            due_s = max(due_s, self._clock() + site.delay_s)
         finally:
             slots.release()
+        self._end(site, due_s)
 
     async def _drive(self, turn: Generator[Step, Any, TurnResult], site: SiteInHand, slots: TurnSlots) -> TurnResult:
         """Perform the steps of a turn until it returns. A cancelled or failed step is thrown into it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from gossamer.records import Failed, Reason, RequestKind
+from gossamer.records import Failed, Fetched, Reason, RequestKind
 from gossamer.rules.hosts import hang_up_s
 from gossamer.store.warc import encode_exchange
 from gossamer.turn.rows import answer_row, request_row
@@ -31,7 +31,7 @@ from gossamer.worker.elsewhere import RobotsElsewhere
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gossamer.records import Fetched, PageRow, ParsedPage, ParsedSitemap, ParseFailed
+    from gossamer.records import PageRow, ParsedPage, ParsedSitemap, ParseFailed
     from gossamer.turn import Effects, TurnMemories
     from gossamer.turn.steps import Step
     from gossamer.workbench import SiteInHand
@@ -92,6 +92,10 @@ class Performer:
                 return await self._wait(step.until_s)
             case Parse():
                 return await self._parse(step, slots)
+            case KeepAnswer(parsed=None):
+                await self._keep(step, site)
+                slots.release()  # the answer is no page: its body is done with, and the turn may look up its target
+                return None
             case Keep() | KeepAnswer() | Deliver():
                 return await self._keep(step, site)
             case Commit() | LookUp() | LookUpHosts():
@@ -108,6 +112,8 @@ class Performer:
             step.url, step.kind, for_links=step.for_links, may_send=lambda: self._may_send(step, site)
         )
         now = self.now()
+        if not isinstance(answer, Fetched):
+            slots.release()  # there is no body in hand
         if not isinstance(answer, Missing):
             self._record(answer, step.kind, site=site.site, tries=step.tries, delay_s=site.delay_s, now=now)
         return Asked(answer=answer, moment=now)
