@@ -22,7 +22,7 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.postgres import PostgresFrontier, administering, connection, engine, migrating
 from gossamer.frontier.postgres.address import Address
 from gossamer.frontier.postgres.administering import examine, look, prepare
-from gossamer.frontier.postgres.connection import PatientConnection
+from gossamer.frontier.postgres.connection import BoundedConnection
 from tests.frontier.postgres.relay import Relay
 from tests.frontier.postgres_server import new_database
 
@@ -46,9 +46,9 @@ def prepared() -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes half a minute when a server hangs takes half a second."""
-    monkeypatch.setattr(administering, "PATIENCE_S", PATIENCE_S)
-    monkeypatch.setattr(engine, "LEAST_PATIENCE_S", PATIENCE_S)
-    monkeypatch.setattr(connection, "EXTRA_PATIENCE_S", 0.0)
+    monkeypatch.setattr(administering, "TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(engine, "LEAST_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(connection, "EXTRA_TIMEOUT_S", 0.0)
     monkeypatch.setattr(connection, "PING_S", 1)
 
 
@@ -121,14 +121,14 @@ def test_a_change_of_the_schema_takes_as_long_as_it_needs_while_the_server_answe
 ) -> None:
     address = new_database()
     has_asked = threading.Event()
-    answers_others = PatientConnection._answers_others
+    answers_others = BoundedConnection._answers_others
 
-    def note(waiting: PatientConnection) -> bool:
+    def note(waiting: BoundedConnection) -> bool:
         has_asked.set()
         return answers_others(waiting)
 
-    monkeypatch.setattr(PatientConnection, "_answers_others", note)
-    monkeypatch.setattr(administering, "PATIENCE_S", 0.2)  # and a second
+    monkeypatch.setattr(BoundedConnection, "_answers_others", note)
+    monkeypatch.setattr(administering, "TIMEOUT_S", 0.2)  # and a second
     with ThreadPoolExecutor(1) as operator, psycopg.connect(address) as other:
         other.execute("SELECT pg_advisory_xact_lock(%s)", (migrating._LOCK,))
         preparing = operator.submit(prepare, address)

@@ -20,7 +20,7 @@ from tests.frontier.postgres_server import new_database
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gossamer.frontier.postgres.transaction import Transaction
+    from gossamer.frontier.postgres.transaction import PostgresTransaction
 
 _STANDING = {"standing", "move", "moved_to"}  # of this frontier, not of the crawl
 _FREED = {"owner", "in_hand"}  # every site is freed first
@@ -92,7 +92,7 @@ def test_a_transaction_that_began_before_a_move_is_undone() -> None:
         closing(PostgresSource(address, "crawl", home="", lease_s=60)) as source,
     ):
 
-        def work(tx: Transaction) -> None:
+        def work(tx: PostgresTransaction) -> None:
             tx.run("mark_seeds_loaded", digest="late")
             source.leave("a move", TO)
 
@@ -111,7 +111,7 @@ def test_a_move_waits_for_a_transaction_that_is_about_to_be_committed() -> None:
     ):
         waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'gossamer.tally'::regclass AND NOT granted"
 
-        def work(tx: Transaction) -> Future[None]:
+        def work(tx: PostgresTransaction) -> Future[None]:
             tx.run("mark_seeds_loaded", digest="just in time")
             tx.save()
             leaving = thread.submit(source.leave, "a move", TO)

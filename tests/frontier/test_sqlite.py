@@ -15,9 +15,9 @@ import pytest
 from bench import claimers
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
-from gossamer.frontier.recent import RecentLinks
+from gossamer.frontier.batches import RecentLinks
+from gossamer.frontier.sql import read_statements
 from gossamer.frontier.sqlite import SqliteFrontier, database
-from gossamer.frontier.statements import read_statements
 from tests.frontier.samples import all_at_once, beating, claim, complete, link, links
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.frontier import FrontierError, contradictions
+from gossamer.frontier import FrontierError, auditing
 from gossamer.records import Done, GivenUp, Reason, Retry
 from tests.frontier.labs import SqliteLab
 from tests.frontier.samples import claim, complete, link
@@ -77,7 +77,7 @@ def test_a_settled_row_that_is_wrong_is_not_said_to_be_settled(lab: SqliteLab) -
 
 
 def test_much_damage_is_named_in_part_and_counted(lab: SqliteLab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contradictions, "MAX_NAMED", 1)
+    monkeypatch.setattr(auditing, "MAX_NAMED", 1)
     damage(lab, "DELETE FROM queue")
     first, more = lab.open().audit()
     assert first.endswith(".test is neither settled nor queued")

@@ -39,15 +39,14 @@ def open_frontier(folder: Path, settings: FrontierSettings, *, to_read: bool = F
         if not begin and not file.is_file():
             raise GossamerError(f"{file} is not there any more: put it back, or choose another folder.")
         return SqliteFrontier(file, to_read=to_read)
-    from gossamer.frontier.postgres import PostgresFrontier
+    from gossamer.frontier.postgres import Opening, PostgresFrontier
 
     return PostgresFrontier(
         settings.frontier,
         settings.crawl_name,
         home="" if to_read else home_of(folder),
         lease_s=settings.lease_s,
-        to_read=to_read,
-        begin=begin,
+        opening=Opening.READ if to_read else Opening.BEGIN if begin else Opening.EXISTING,
     )
 
 

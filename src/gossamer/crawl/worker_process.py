@@ -30,8 +30,7 @@ from gossamer.crawl.log import open_log, reopen_log, reopen_output
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError, UnreachableError
-from gossamer.frontier.clock import boot_seconds
-from gossamer.frontier.patience import growing_wait_s
+from gossamer.frontier.clock import backoff_s, boot_seconds
 from gossamer.store.names import name_of
 from gossamer.supervisor.process import MISTAKE, label_of
 
@@ -102,7 +101,7 @@ def _join(folder: Path, settings: Settings, label: str, supervisor: socket.socke
             log.warning("This worker waits for the frontier (%s).", said)
             supervisor.sendall(_line(trouble=f"waits for the frontier: {said}"))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})  # it may end now: it owns nothing
-        wait_s = growing_wait_s(attempt, first_s=FIRST_JOIN_WAIT_S, most_s=MAX_JOIN_WAIT_S)
+        wait_s = backoff_s(attempt, first_s=FIRST_JOIN_WAIT_S, most_s=MAX_JOIN_WAIT_S)
         time.sleep(wait_s * random.uniform(0.5, 1.0))  # noqa: S311 - spreads the load
     raise AssertionError("the loop ends only by returning")
 

@@ -132,7 +132,7 @@ def _refusal(place: str, standing: Standing, here: str, folders: Sequence[Path])
     return f"The frontier in {place} was moved to {to.place}: {advice}."
 
 
-class Crawl(NamedTuple):
+class CarriedCrawl(NamedTuple):
     """The one row of a crawl, its clock and its counters."""
 
     terms: Row  # the columns of `crawl`
@@ -190,7 +190,7 @@ class Source(Protocol):
     def mark_moved(self, move: str) -> None:
         """The switch: refuse every worker and every start for good. Raises unless this very move may do so."""
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> CarriedCrawl:
         """Return the crawl's row, clock and counters."""
 
     def rows(self, table: str) -> Iterator[Sequence[Row]]:
@@ -212,7 +212,7 @@ class Target(Protocol):
     def refuse_if_taken(self, identity: str) -> None:
         """Raise GossamerError unless nothing is there, or what this very crawl left behind there."""
 
-    def prepare(self, move: str, crawl: Crawl) -> None:
+    def prepare(self, move: str, crawl: CarriedCrawl) -> None:
         """Remove what may be removed, and begin an unfinished copy."""
 
     def write(self, table: str, rows: Sequence[Row]) -> None:
@@ -221,7 +221,7 @@ class Target(Protocol):
     def finish(self) -> None:
         """Complete the copy: counters, indexes; everything is on the disk when this returns."""
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> CarriedCrawl:
         """Return what was written, as `Source` does."""
 
     def rows(self, table: str) -> Iterator[Sequence[Row]]:

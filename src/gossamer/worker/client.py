@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gossamer.frontier import FrontierError
-from gossamer.frontier.patience import growing_wait_s
+from gossamer.frontier.clock import backoff_s
 from gossamer.records import GONE, Claimed, CrawlState
 from gossamer.turn.steps import UNAVAILABLE
 from gossamer.wording import count
@@ -184,7 +184,7 @@ class FrontierClient:
                 if self._closed.is_set() and attempts >= LAST_ATTEMPTS:
                     raise
                 self._note_failure(error)
-                await asyncio.sleep(growing_wait_s(attempts, first_s=1.0, most_s=MAX_BACKOFF_S))
+                await asyncio.sleep(backoff_s(attempts, first_s=1.0, most_s=MAX_BACKOFF_S))
         committed.set_result(None)
         self._note_disk(exchanged.disk_trouble)
         if exchanged.lost:

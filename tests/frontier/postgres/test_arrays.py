@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.frontier.postgres.arrays import array_of_numbers, array_of_texts
+from gossamer.frontier.postgres.adding import array_of_numbers, array_of_texts
 
 if TYPE_CHECKING:
     import psycopg

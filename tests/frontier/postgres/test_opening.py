@@ -12,9 +12,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
-from gossamer.frontier.postgres import PostgresFrontier, migrating
+from gossamer.frontier.postgres import Opening, PostgresFrontier, migrating
 from gossamer.frontier.postgres.administering import prepare
-from gossamer.frontier.postgres.connection import PatientConnection
+from gossamer.frontier.postgres.connection import BoundedConnection
 from gossamer.frontier.postgres.migrating import migrate
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 from tests.frontier import postgres_server
@@ -50,7 +50,7 @@ def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(
         (script,) = [file for file in scripts.iterdir() if file.name.startswith(number)]
         (tmp_path / script.name).write_bytes(script.read_bytes())
     address = postgres_server.new_database(version)
-    with PatientConnection.connect(address, autocommit=True) as old:
+    with BoundedConnection.connect(address, autocommit=True) as old:
         monkeypatch.setattr(migrating, "_SCRIPTS", tmp_path)
         migrate(old, "there")
         monkeypatch.undo()
@@ -90,10 +90,10 @@ def test_a_reader_upgrades_nothing_begins_nothing_and_needs_no_right_to(lab: Pos
         owner.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'reader'".encode())
         try:
             with pytest.raises(GossamerError, match="grant it USAGE on the schema gossamer, and SELECT on all tables"):
-                PostgresFrontier(address, lab.crawl, to_read=True)
+                PostgresFrontier(address, lab.crawl, opening=Opening.READ)
             owner.execute(f"GRANT USAGE ON SCHEMA gossamer TO {role}".encode())
             owner.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA gossamer TO {role}".encode())
-            with PostgresFrontier(address, lab.crawl, to_read=True) as reader:
+            with PostgresFrontier(address, lab.crawl, opening=Opening.READ) as reader:
                 assert reader.stats().known == 1
                 assert reader.audit() == []
                 with pytest.raises(FrontierError, match="grant it"):
@@ -101,19 +101,19 @@ def test_a_reader_upgrades_nothing_begins_nothing_and_needs_no_right_to(lab: Pos
             with pytest.raises(
                 GossamerError, match=r"There is no crawl called another in .*: name its database in GOSS"
             ):
-                PostgresFrontier(lab.address, "another", to_read=True)
+                PostgresFrontier(lab.address, "another", opening=Opening.READ)
         finally:
             owner.execute(f"DROP OWNED BY {role}".encode())
             owner.execute(f"DROP ROLE {role}".encode())
     empty = postgres_server.new_database(version)
     with pytest.raises(GossamerError, match="There is no crawl called x in "):
-        PostgresFrontier(empty, "x", to_read=True)
+        PostgresFrontier(empty, "x", opening=Opening.READ)
     prepare(empty)
     with psycopg.connect(empty, autocommit=True) as owner:
         for number, sentence in ((1, "an older Gossamer: resume its crawl once"), (999, "a newer Gossamer: upgrade")):
             owner.execute("UPDATE gossamer.schema_version SET version = %s", (number,))
             with pytest.raises(GossamerError, match=f"was written by {sentence}"):
-                PostgresFrontier(empty, "x", to_read=True)
+                PostgresFrontier(empty, "x", opening=Opening.READ)
             assert owner.execute("SELECT version FROM gossamer.schema_version").fetchone() == (number,)
 
 

@@ -6,15 +6,14 @@ import time
 from itertools import compress
 from typing import TYPE_CHECKING
 
-from gossamer.frontier.postgres.arrays import array_of_numbers, array_of_texts
 from gossamer.frontier.postgres.keys import by_shard
 from gossamer.records import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gossamer.frontier.postgres.keys import SiteKey
-    from gossamer.frontier.postgres.transaction import Transaction
+    from gossamer.frontier.postgres.transaction import PostgresTransaction
     from gossamer.records import Link
 
     # Plain tuples, since there may be ten thousand of them.
@@ -26,7 +25,7 @@ _STAGE_TYPES = ("int4", "int2", "int8", "bytea", "int4")
 _QUEUE_TYPES = ("int2", "int2", "int8", "int8", "int4", "int4", "int2", "int2", "bytea", "bytea", "text", "int4")
 
 
-def within_scope(tx: Transaction, links: Sequence[Link]) -> list[Link]:
+def within_scope(tx: PostgresTransaction, links: Sequence[Link]) -> list[Link]:
     """Return the links that the crawl's scope admits: seeds, and what lies on seeded sites or hosts.
 
     What is refused leaves no trace, so that a wider scope can bring it back.
@@ -46,11 +45,11 @@ def within_scope(tx: Transaction, links: Sequence[Link]) -> list[Link]:
     return [link for link in links if _place(tx, link) in seeded]
 
 
-def _place(tx: Transaction, link: Link) -> tuple[SiteKey, str]:
+def _place(tx: PostgresTransaction, link: Link) -> tuple[SiteKey, str]:
     return (tx.site_key(link.site), link.host if tx.scope is Scope.HOST else "")
 
 
-def add_links(tx: Transaction, links: Sequence[Link]) -> int:
+def add_links(tx: PostgresTransaction, links: Sequence[Link]) -> int:
     """Take in whatever of these is new, lower depths, wake sites; return how many were new."""
     if not links:
         return 0
@@ -72,7 +71,7 @@ class _Batch:
     A link's number is its place in the order of keys: everybody takes locks and walks the indexes in that order.
     """
 
-    def __init__(self, tx: Transaction, links: Sequence[Link], arrival: int) -> None:
+    def __init__(self, tx: PostgresTransaction, links: Sequence[Link], arrival: int) -> None:
         self._tx = tx
         self._seeds = [link for link in links if link.seeded]
         self._seeded = {link.site for link in self._seeds}
@@ -181,7 +180,7 @@ class _Batch:
         self._tx.each("lower_queue", values)
 
 
-def _wake(tx: Transaction, shards: dict[int, list[int]]) -> None:
+def _wake(tx: PostgresTransaction, shards: dict[int, list[int]]) -> None:
     """Make sites with new URLs claimable. The lock comes first, each in a statement of its own: see hold_awake."""
     answers = tx.each("hold_awake", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
     rows = [((shard, row.site_id), row) for shard, held in zip(shards, answers, strict=True) for row in held]
@@ -190,3 +189,19 @@ def _wake(tx: Transaction, shards: dict[int, list[int]]) -> None:
     tx.mine["with_work"] += sum(map(len, woken))
     deferred = by_shard(key for key, row in rows if row.is_deferred)
     tx.each("advance_deferred_sites", [{"shard": shard, "sites": sites} for shard, sites in deferred.items()])
+
+
+# ---------------------------------------------------------------------- arrays
+# Long arrays are sent as text: the driver looks at every element, which costs more than sending it.
+
+
+def array_of_numbers(values: Iterable[int]) -> str:
+    """Return an array of whole numbers, or of booleans, as text: the statement says of which type it is."""
+    return f"{{{','.join(map(str, values))}}}"
+
+
+def array_of_texts(values: Iterable[str]) -> str:
+    """Return an array of texts, at least one, as text."""
+    quoted = "\0".join(values)  # which no text of PostgreSQL's holds
+    quoted = quoted.replace("\\", "\\\\").replace('"', '\\"').replace("\0", '","')
+    return f'{{"{quoted}"}}'

@@ -14,14 +14,14 @@ from gossamer.errors import GossamerError
 from gossamer.frontier.postgres.address import Address, split_password
 from gossamer.frontier.postgres.connection import connect
 from gossamer.frontier.postgres.migrating import migrate, schema_version
-from gossamer.frontier.statements import read_statements
+from gossamer.frontier.sql import read_statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gossamer.frontier.postgres.connection import PatientConnection
+    from gossamer.frontier.postgres.connection import BoundedConnection
 
-PATIENCE_S = 20.0  # with one answer; changes of the schema take as long as they need
+TIMEOUT_S = 20.0  # with one answer; changes of the schema take as long as they need
 ROUND_TRIPS = 5
 SQL = read_statements(resources.files("gossamer.frontier.postgres") / "administering.sql")
 
@@ -111,10 +111,10 @@ def look(address: str) -> Contents:
 
 
 @contextmanager
-def _connected(text: str) -> Iterator[tuple[PatientConnection, str]]:
+def _connected(text: str) -> Iterator[tuple[BoundedConnection, str]]:
     address = Address(text)
     try:
-        with connect(address, PATIENCE_S) as connection:
+        with connect(address, TIMEOUT_S) as connection:
             yield connection, address.place
     except psycopg.Error as error:
         raise GossamerError(f"The frontier cannot be opened: {address.explain(error)}.") from None

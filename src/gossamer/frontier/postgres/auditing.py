@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gossamer.frontier.contradictions import SETTLED, UP_AND_DOWN, Contradictions
+from gossamer.frontier.auditing import SETTLED, UP_AND_DOWN, Contradictions
 from gossamer.records import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gossamer.frontier.postgres.database import Database, Row
+    from gossamer.frontier.postgres.database import PostgresDatabase, Row
     from gossamer.frontier.postgres.keys import SiteKey
 
 STEP_ROWS = 5_000  # read at a time
@@ -19,14 +19,14 @@ _FIRST = -(1 << 63)
 _COUNTERS = {"sites": "sites", "sites_with_work": "with_work", "known": "known", "done": "done", "in_hand": "in_hand"}
 
 
-def walk_settled(database: Database) -> Iterator[tuple[str, bytes, Reason | None]]:
+def walk_settled(database: PostgresDatabase) -> Iterator[tuple[str, bytes, Reason | None]]:
     """Yield site, hash and reason of what is settled; rows that the audit finds wrong are left out."""
     for row in walk(database, "walk_seen"):
         if row.outcome in SETTLED and row.name is not None:
             yield row.name, row.url_hash, SETTLED[row.outcome]
 
 
-def walk_queued(database: Database, key: SiteKey) -> Iterator[tuple[str, bytes]]:
+def walk_queued(database: PostgresDatabase, key: SiteKey) -> Iterator[tuple[str, bytes]]:
     """Yield URL and hash of what is queued of a site."""
     url_hash = b""
     while True:
@@ -37,7 +37,7 @@ def walk_queued(database: Database, key: SiteKey) -> Iterator[tuple[str, bytes]]
         url_hash = rows[-1].url_hash
 
 
-def audit(database: Database) -> list[str]:
+def audit(database: PostgresDatabase) -> list[str]:
     """Return all contradictions.
 
     Others may write between two steps. Each step is one snapshot, so what it compares row by row is exact. Known
@@ -65,7 +65,7 @@ def audit(database: Database) -> list[str]:
     return found.sentences()
 
 
-def _counters(database: Database) -> tuple[int, dict[str, int], Counter[str]]:
+def _counters(database: PostgresDatabase) -> tuple[int, dict[str, int], Counter[str]]:
     with database.snapshot() as tx:
         (row,) = tx.run("figures")
         reasons = Counter({one.reason: one.urls for one in tx.run("given_up")})
@@ -73,7 +73,7 @@ def _counters(database: Database) -> tuple[int, dict[str, int], Counter[str]]:
     return row.writes, {**counters, "given_up": reasons.total()}, reasons
 
 
-def walk(database: Database, statement: str) -> Iterator[Row]:
+def walk(database: PostgresDatabase, statement: str) -> Iterator[Row]:
     """Yield the rows of a statement that walks over a shard by site and hash, for all shards of the crawl."""
     for one in database.rows("shards"):
         site_id, url_hash = _FIRST, b""
@@ -85,7 +85,7 @@ def walk(database: Database, statement: str) -> Iterator[Row]:
             site_id, url_hash = rows[-1].site_id, rows[-1].url_hash
 
 
-def _walk_sites(database: Database) -> Iterator[Row]:
+def _walk_sites(database: PostgresDatabase) -> Iterator[Row]:
     for one in database.rows("shards"):
         site_id = _FIRST
         while True:
@@ -99,7 +99,7 @@ def _walk_sites(database: Database) -> Iterator[Row]:
             site_id = rows[-1].site_id
 
 
-def _audit_seen(database: Database, found: Contradictions) -> Counter[str]:
+def _audit_seen(database: PostgresDatabase, found: Contradictions) -> Counter[str]:
     """Every accepted URL is queued, done, or given up with a reason. Return how many there are of each."""
     counted: Counter[str] = Counter(known=0, done=0, given_up=0)
     for row in walk(database, "walk_seen"):
@@ -118,7 +118,7 @@ def _audit_seen(database: Database, found: Contradictions) -> Counter[str]:
     return counted
 
 
-def _audit_queue(database: Database, found: Contradictions) -> None:
+def _audit_queue(database: PostgresDatabase, found: Contradictions) -> None:
     """What is queued is known, and not settled."""
     for row in walk(database, "audit_queue"):
         if not row.known:
@@ -127,7 +127,7 @@ def _audit_queue(database: Database, found: Contradictions) -> None:
             found.note(row.url, "is queued though it is settled")
 
 
-def _audit_sites(database: Database, found: Contradictions) -> Counter[str]:
+def _audit_sites(database: PostgresDatabase, found: Contradictions) -> Counter[str]:
     """A site with queued URLs is found by claims, and one in hand is in somebody's."""
     counted: Counter[str] = Counter(sites=0, sites_with_work=0, in_hand=0)
     for row in _walk_sites(database):
@@ -148,7 +148,7 @@ def _audit_sites(database: Database, found: Contradictions) -> Counter[str]:
     return counted
 
 
-def _barred(database: Database) -> Counter[str]:
+def _barred(database: PostgresDatabase) -> Counter[str]:
     return Counter({row.reason: row.urls for row in database.rows("audit_barred")})
 
 

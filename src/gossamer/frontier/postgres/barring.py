@@ -13,13 +13,13 @@ from gossamer.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from gossamer.frontier.postgres.database import Database
-    from gossamer.frontier.postgres.transaction import Row, Transaction
+    from gossamer.frontier.postgres.database import PostgresDatabase
+    from gossamer.frontier.postgres.transaction import PostgresTransaction, Row
 
 Keyed = tuple[SiteKey, bytes, Reason]
 
 
-def bar(tx: Transaction, urls: Iterable[Keyed]) -> None:
+def bar(tx: PostgresTransaction, urls: Iterable[Keyed]) -> None:
     """Move queued URLs to where other rules can bring them back from; what is not queued is left as it is."""
     for rows in tx.each("bar", _columns(urls)):
         for row in rows:
@@ -29,7 +29,7 @@ def bar(tx: Transaction, urls: Iterable[Keyed]) -> None:
                 tx.mine["known"] -= 1  # it had been barred before, and came again
 
 
-def unbar(tx: Transaction, barred: Iterable[tuple[Link, Reason]]) -> None:
+def unbar(tx: PostgresTransaction, barred: Iterable[tuple[Link, Reason]]) -> None:
     """Take URLs out of what is barred."""
     urls = [(tx.site_key(link.site), link.url_hash, reason) for link, reason in barred]
     for rows in tx.each("unbar", _columns(urls)):
@@ -54,12 +54,12 @@ def _columns(urls: Iterable[Keyed]) -> list[dict[str, object]]:
     ]
 
 
-def walk_all_queued(database: Database) -> Iterator[Link]:
+def walk_all_queued(database: PostgresDatabase) -> Iterator[Link]:
     """Yield everything that is queued."""
     return map(_link, walk(database, "walk_all_queued"))
 
 
-def walk_barred(database: Database) -> Iterator[tuple[Link, Reason]]:
+def walk_barred(database: PostgresDatabase) -> Iterator[tuple[Link, Reason]]:
     """Yield everything that is barred, and why."""
     return ((_link(row), Reason(row.reason)) for row in walk(database, "walk_barred"))
 
@@ -71,7 +71,7 @@ def _link(row: Row) -> Link:
     )  # fmt: skip
 
 
-def count_pages(tx: Transaction, pages: Mapping[SiteKey, int]) -> None:
+def count_pages(tx: PostgresTransaction, pages: Mapping[SiteKey, int]) -> None:
     """Count pages of sites that are not given back with them."""
     shards: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for key, number in sorted(pages.items()):
@@ -82,7 +82,7 @@ def count_pages(tx: Transaction, pages: Mapping[SiteKey, int]) -> None:
     ])  # fmt: skip
 
 
-def spend_sites(tx: Transaction, keys: Sequence[SiteKey]) -> None:
+def spend_sites(tx: PostgresTransaction, keys: Sequence[SiteKey]) -> None:
     """Let those of these free sites rest that have given all pages that the limit allows."""
     if tx.has_site_limit:
         answers = tx.each("spend_sites", [
@@ -91,7 +91,7 @@ def spend_sites(tx: Transaction, keys: Sequence[SiteKey]) -> None:
         tx.mine["with_work"] -= sum(map(len, answers))
 
 
-def wake_spent(tx: Transaction, at_most: int) -> int:
+def wake_spent(tx: PostgresTransaction, at_most: int) -> int:
     """Wake sites that rest although the limit leaves them pages; return how many."""
     woken = len(tx.run("wake_spent", site_limit=tx.site_limit, at_most=at_most))
     tx.has_written = bool(woken)

@@ -16,7 +16,7 @@ from gossamer.records import Claim, HostState, QueuedUrl, Reason
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gossamer.frontier.postgres.transaction import Row, Transaction
+    from gossamer.frontier.postgres.transaction import PostgresTransaction, Row
 
 FEW_SHARDS = 16  # with something due: all are looked at, so that the most overdue sites come first exactly
 FIRST_SHARDS = 4  # of many that are looked at; then four times as many until there are enough sites
@@ -38,7 +38,7 @@ class Taken:
     gone: bool = False
 
 
-def claim_due(tx: Transaction, sites: int) -> Taken:
+def claim_due(tx: PostgresTransaction, sites: int) -> Taken:
     """Own up to so many due sites, within this worker's fair share and the page limit."""
     tx.has_written = False
     if tx.page_limit is not None:
@@ -63,7 +63,7 @@ def claim_due(tx: Transaction, sites: int) -> Taken:
     return taken
 
 
-def _take(tx: Transaction, taken: Taken, due: list[int], wanted: int, left: int) -> None:
+def _take(tx: PostgresTransaction, taken: Taken, due: list[int], wanted: int, left: int) -> None:
     """Take from more and more shards until there are enough; which come first is chance, or all would meet in one."""
     random.shuffle(due)
     batch = len(due) if len(due) <= FEW_SHARDS else FIRST_SHARDS
@@ -79,14 +79,14 @@ def _take(tx: Transaction, taken: Taken, due: list[int], wanted: int, left: int)
                 left -= sum(len(claim.urls) for claim in found)
 
 
-def _most_overdue(tx: Transaction, shards: Sequence[int], sites: int) -> Counter[int]:
+def _most_overdue(tx: PostgresTransaction, shards: Sequence[int], sites: int) -> Counter[int]:
     """Return how many of the most overdue sites lie in which of these shards, the shard of the first one first."""
     rows = tx.run("due_sites", shards=shards, now_ms=tx.now_ms, sites=sites)
     rows.sort(key=lambda row: (row.ready_at, row.arrival))
     return Counter(row.shard for row in rows[:sites])
 
 
-def _claim_shards(tx: Transaction, taken: Taken, share: Mapping[int, int], left: int) -> list[Claim]:
+def _claim_shards(tx: PostgresTransaction, taken: Taken, share: Mapping[int, int], left: int) -> list[Claim]:
     answers = tx.each("claim", [
         {
             "shard": shard, "sites": sites, "worker": tx.worker, "now_ms": tx.now_ms, "delay_ms": tx.delay_ms,
@@ -108,7 +108,7 @@ def _claim_shards(tx: Transaction, taken: Taken, share: Mapping[int, int], left:
     return found
 
 
-def _claim(tx: Transaction, row: Row) -> Claim:
+def _claim(tx: PostgresTransaction, row: Row) -> Claim:
     columns = (row.ranks, row.depths, row.seqs, row.urls, row.hashes, row.hosts, row.hops, row.tries, row.kinds)
     urls = [
         QueuedUrl(url, url_hash, host, depth, rank, hops, tries, kind)
@@ -126,7 +126,7 @@ def _claim(tx: Transaction, row: Row) -> Claim:
     )
 
 
-def host_state(tx: Transaction, row: Sequence[Any]) -> HostState:
+def host_state(tx: PostgresTransaction, row: Sequence[Any]) -> HostState:
     """Return what a row says about a host."""
     name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up = row
     return HostState(
@@ -141,7 +141,7 @@ def host_state(tx: Transaction, row: Sequence[Any]) -> HostState:
     )
 
 
-def tidy(tx: Transaction, keys: Sequence[SiteKey]) -> None:
+def tidy(tx: PostgresTransaction, keys: Sequence[SiteKey]) -> None:
     """Bring what woke up into the order of due sites, what is blocked out of it; let those with nothing left rest.
 
     A transaction must stay short, or heartbeats and those who add links would wait: what is not reached is found by the
@@ -158,7 +158,7 @@ def tidy(tx: Transaction, keys: Sequence[SiteKey]) -> None:
             return
 
 
-def _order_queue(tx: Transaction, key: SiteKey) -> tuple[bool, int]:
+def _order_queue(tx: PostgresTransaction, key: SiteKey) -> tuple[bool, int]:
     """Return whether a site has URLs that may be asked for, and how many were moved to find out."""
     site = key._asdict()
     moved = 0

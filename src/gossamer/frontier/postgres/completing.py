@@ -14,11 +14,11 @@ from gossamer.records import Barred, Done, GivenUp, Retry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.frontier.postgres.transaction import Row, Transaction
+    from gossamer.frontier.postgres.transaction import PostgresTransaction, Row
     from gossamer.records import Outcome, Visit
 
 
-def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[tuple[str, int], ...]:
+def record_visits(tx: PostgresTransaction, visits: Sequence[Visit]) -> tuple[tuple[str, int], ...]:
     """Enter what happened at some sites; return those that were no longer this worker's."""
     if not visits:
         return ()
@@ -57,7 +57,7 @@ def record_visits(tx: Transaction, visits: Sequence[Visit]) -> tuple[tuple[str, 
     return tuple(lost)
 
 
-def _leaving(tx: Transaction, key: SiteKey, row: Row, visit: Visit, pages: int) -> Leaving:
+def _leaving(tx: PostgresTransaction, key: SiteKey, row: Row, visit: Visit, pages: int) -> Leaving:
     assert visit.release is not None
     return Leaving(
         key=key,
@@ -70,7 +70,7 @@ def _leaving(tx: Transaction, key: SiteKey, row: Row, visit: Visit, pages: int) 
     )
 
 
-def _settle(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> Counter[SiteKey]:
+def _settle(tx: PostgresTransaction, known: Sequence[tuple[SiteKey, Visit]]) -> Counter[SiteKey]:
     """Settle what was not settled before, and count it; return how many pages came of which sites."""
     pages: Counter[SiteKey] = Counter()
     shards: defaultdict[int, dict[tuple[int, bytes], Outcome]] = defaultdict(dict)
@@ -105,7 +105,7 @@ def _settle(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> Counter[
     return +pages
 
 
-def _keep_facts(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> None:
+def _keep_facts(tx: PostgresTransaction, known: Sequence[tuple[SiteKey, Visit]]) -> None:
     """Keep robots rules, and the delays that sites ask for: facts, whoever brings them."""
     tx.each("keep_host", [
         {
@@ -122,7 +122,7 @@ def _keep_facts(tx: Transaction, known: Sequence[tuple[SiteKey, Visit]]) -> None
     ])  # fmt: skip
 
 
-def _put_back(tx: Transaction, mine: Sequence[tuple[SiteKey, Visit]]) -> None:
+def _put_back(tx: PostgresTransaction, mine: Sequence[tuple[SiteKey, Visit]]) -> None:
     shards: defaultdict[int, list[tuple[int, bytes, Retry]]] = defaultdict(list)
     for key, visit in mine:
         for url_hash, outcome in visit.outcomes:

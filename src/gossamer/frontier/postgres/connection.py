@@ -19,42 +19,42 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-EXTRA_PATIENCE_S = 1.0  # with the server, which may have time limits of its own, and words for them
+EXTRA_TIMEOUT_S = 1.0  # with the server, which may have time limits of its own, and words for them
 PING_S = 10
 _SILENCE = "it has not answered for {:.0f} s: see whether it is paused, overloaded, or waits for somebody's lock"
 
 
-class PatientConnection(psycopg.Connection[Any]):
+class BoundedConnection(psycopg.Connection[Any]):
     """The server's own time limits are of no use when it does not answer at all: here the client has its own."""
 
-    patience_s = math.inf  # with one answer
+    timeout_s = math.inf  # with one answer
     abandoned = False  # set by another thread: whoever waits here is to give up
-    _is_unhurried = False
+    _is_without_timeout = False
 
     @contextmanager
-    def unhurried(self) -> Iterator[None]:
+    def without_timeout(self) -> Iterator[None]:
         """Inside, an answer may take as long as the server answers others: building an index can take hours."""
-        self._is_unhurried = True
+        self._is_without_timeout = True
         try:
             yield
         finally:
-            self._is_unhurried = False
+            self._is_without_timeout = False
 
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **options: Any) -> T:
         """Do what the driver has to do; it looks up every tenth of a second while nothing comes."""
         return super().wait(self._bounded(gen), *args, **options)
 
     def _bounded(self, steps: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
-        give_up_s = time.monotonic() + self.patience_s
+        give_up_s = time.monotonic() + self.timeout_s
         try:
             wanted = next(steps)
             while True:
                 ready = yield wanted
                 if not ready and (self.abandoned or time.monotonic() > give_up_s):
-                    if self.abandoned or not (self._is_unhurried and self._answers_others()):
+                    if self.abandoned or not (self._is_without_timeout and self._answers_others()):
                         self.pgconn.finish()  # so that nobody asks it anything more, such as to roll back
-                        raise psycopg.OperationalError(_SILENCE.format(self.patience_s))
-                    give_up_s = time.monotonic() + self.patience_s
+                        raise psycopg.OperationalError(_SILENCE.format(self.timeout_s))
+                    give_up_s = time.monotonic() + self.timeout_s
                 wanted = steps.send(ready)
         except StopIteration as ended:
             result: T = ended.value
@@ -66,16 +66,16 @@ class PatientConnection(psycopg.Connection[Any]):
         return PGconn.ping(somebody.encode()) in (Ping.OK, Ping.REJECT)
 
 
-def connect(address: Address, patience_s: float) -> PatientConnection:
+def connect(address: Address, timeout_s: float) -> BoundedConnection:
     """Open a connection with so much patience for one answer, and for a network that swallows everything."""
-    connection = PatientConnection.connect(
+    connection = BoundedConnection.connect(
         address.text,
         autocommit=True,
         row_factory=namedtuple_row,
         connect_timeout=address.connect_timeout,
         application_name="gossamer",
         keepalives_idle=10,
-        tcp_user_timeout=round(patience_s * 1000),
+        tcp_user_timeout=round(timeout_s * 1000),
     )
-    connection.patience_s = patience_s + EXTRA_PATIENCE_S
+    connection.timeout_s = timeout_s + EXTRA_TIMEOUT_S
     return connection

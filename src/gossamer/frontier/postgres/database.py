@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from contextlib import contextmanager
+from enum import Enum
 from importlib import resources
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,20 +18,20 @@ from psycopg import errors
 from gossamer import metrics
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError, UnreachableError
+from gossamer.frontier.clock import backoff_s
 from gossamer.frontier.moving import Standing, State
-from gossamer.frontier.patience import growing_wait_s
 from gossamer.frontier.postgres.connection import connect
 from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
 from gossamer.frontier.postgres.migrating import begin_crawl, check_schema, find_crawl, migrate, refuse_no_schema
-from gossamer.frontier.postgres.transaction import Transaction
-from gossamer.frontier.statements import read_statements
+from gossamer.frontier.postgres.transaction import PostgresTransaction
+from gossamer.frontier.sql import read_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.postgres.address import Address
-    from gossamer.frontier.postgres.connection import PatientConnection
+    from gossamer.frontier.postgres.connection import BoundedConnection
 
 T = TypeVar("T")
 Row = Any  # a named tuple of a statement's columns
@@ -40,11 +41,11 @@ log = logging.getLogger("gossamer.frontier")
 _FOLDER = resources.files("gossamer.frontier.postgres")
 SQL = read_statements(_FOLDER / "queries.sql") | read_statements(_FOLDER / "barring.sql")
 TRIES = 6  # of a transaction that deadlocks
-FIRST_PATIENCE_S = 0.5
-MOST_PATIENCE_S = 4.0  # between two attempts to connect
+FIRST_BACKOFF_S = 0.5
+MOST_BACKOFF_S = 4.0  # between two attempts to connect
 
-# Only plans that walk indexes: right for every statement here, whatever the statistics say or fail to say. So a plan is
-# made once per connection and statement: making one for every shard of a batch anew was a tenth of the server's work.
+# Only plans that walk indexes: right for every statement here, with or without statistics. So the server plans each
+# statement once per connection: to plan it for every shard of a batch was a tenth of the server's work.
 _SETTINGS = """
     SET search_path = gossamer;
     SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;
@@ -53,23 +54,31 @@ _SETTINGS = """
     SELECT set_config('synchronous_commit', 'on', false)
     WHERE current_setting('synchronous_commit') IN ('off', 'local')
 """
-# The first unless the operator has set a shorter one: what we no longer wait for must not hold others up. The next two
-# let go of what a worker holds that was stopped within a transaction, or before it had taken in a long answer, before
-# those who wait for it lose their patience: no other limit of the server's ends a statement whose answer nobody takes.
-# The last finds out about machines that are gone.
+# The first, unless the operator has set a shorter one: a statement that its client gave up must not block others. The
+# next two free the locks of a worker that was stopped within a transaction, or before it had read a long answer, before
+# the workers that wait for them time out: no other limit of the server ends a statement whose answer is not read. The
+# last notices machines that are gone.
 _TIMEOUTS = """
-    SELECT set_config('statement_timeout', %(patience_ms)s::text, false)
-    WHERE (SELECT setting FROM pg_settings WHERE name = 'statement_timeout')::int8 NOT BETWEEN 1 AND %(patience_ms)s
+    SELECT set_config('statement_timeout', %(timeout_ms)s::text, false)
+    WHERE (SELECT setting FROM pg_settings WHERE name = 'statement_timeout')::int8 NOT BETWEEN 1 AND %(timeout_ms)s
     UNION ALL
-    SELECT set_config(name, (%(patience_ms)s / 2)::text, false)
+    SELECT set_config(name, (%(timeout_ms)s / 2)::text, false)
     FROM (VALUES ('idle_in_transaction_session_timeout'), ('tcp_user_timeout')) AS limits (name)
     UNION ALL
     SELECT set_config('tcp_keepalives_idle', '30', false)
 """
 
 
-class Database:
-    """A connection that heals: what fails is reported once, and the next operation begins with a new connection."""
+class Opening(Enum):
+    """What opening a crawl may change."""
+
+    BEGIN = "begin"  # upgrade the schema, and begin the crawl if it is not there
+    EXISTING = "existing"  # upgrade the schema; refuse if the crawl is not there
+    READ = "read"  # nothing; refuse another schema too
+
+
+class PostgresDatabase:
+    """A connection that is replaced when it fails: an operation fails once, and the next one connects again."""
 
     def __init__(
         self,
@@ -79,39 +88,25 @@ class Database:
         clock: Clock,
         server_clock: Callable[[], float] | None,  # Unix milliseconds; None: the server's own
         slow_s: float,
-        patience_s: float,  # with one statement, and with a network that swallows it: heartbeats wait behind it
-        to_read: bool = False,
-        begin: bool = True,
+        timeout_s: float,  # of one statement, and of a network that loses it: heartbeats wait behind it
+        opening: Opening = Opening.BEGIN,
     ) -> None:
-        """Open the crawl in the database: to work, upgrading the schema, or only to read.
-
-        `begin` it if it is not there, or say so.
-        """
-        self.worker = 0  # whose figures are kept; 0: those of nobody in particular
+        """Open the crawl in the database."""
+        self.worker = 0  # whose counters are written; 0: those of no worker
         self.crawl_clock = CrawlClock(clock)
         self.address = address
         self._clock = clock
         self._server_clock = server_clock
         self._slow_s = slow_s
-        self._patience_ms = round(patience_s * 1000)
-        self._connection: PatientConnection | None = None
+        self._timeout_ms = round(timeout_s * 1000)
+        self._connection: BoundedConnection | None = None
         self._in_use = threading.RLock()
         self._has_stage = False
         self._failures = 0  # to connect, in a row
         self._failure = ""  # the last of them
         self._not_before_s = 0.0
         try:
-            connection = self._connect()
-            if to_read or not begin:
-                refuse_no_schema(connection, crawl, address.place)
-            if to_read:
-                check_schema(connection, address.place)
-            else:
-                migrate(connection, address.place)
-                if begin:
-                    begin_crawl(connection, crawl)
-            self.crawl = find_crawl(connection, crawl, address.place)
-            self._ready(connection)
+            self.crawl = self._open(crawl, opening)
         except psycopg.Error as error:
             self.close()
             raise UnreachableError(f"The frontier cannot be opened: {address.explain(error)}.") from None
@@ -121,17 +116,32 @@ class Database:
 
     # ------------------------------------------------------------------ connecting
 
-    def _connect(self) -> PatientConnection:
-        self._connection = connection = connect(self.address, self._patience_ms / 1000)
+    def _open(self, name: str, opening: Opening) -> int:
+        """Connect, and return the number of the crawl."""
+        connection, place = self._connect(), self.address.place
+        if opening is not Opening.BEGIN:
+            refuse_no_schema(connection, name, place)
+        if opening is Opening.READ:
+            check_schema(connection, place)
+        else:
+            migrate(connection, place)
+        if opening is Opening.BEGIN:
+            begin_crawl(connection, name)
+        crawl = find_crawl(connection, name, place)
+        self._ready(connection)
+        return crawl
+
+    def _connect(self) -> BoundedConnection:
+        self._connection = connection = connect(self.address, self._timeout_ms / 1000)
         return connection
 
-    def _ready(self, connection: PatientConnection) -> None:
+    def _ready(self, connection: BoundedConnection) -> None:
         connection.execute(_SETTINGS.encode(), prepare=False)
-        connection.execute(_TIMEOUTS.encode(), {"patience_ms": self._patience_ms}, prepare=False)
+        connection.execute(_TIMEOUTS.encode(), {"timeout_ms": self._timeout_ms}, prepare=False)
         self._has_stage = False
 
-    def _connected(self) -> PatientConnection:
-        """Return an open connection; after failures, only when some time has passed, and not everybody at once."""
+    def _connected(self) -> BoundedConnection:
+        """Return an open connection; after failures, try again only after a random backoff."""
         if self._connection is not None:
             return self._connection
         now_s = self._clock()
@@ -143,7 +153,7 @@ class Database:
         except psycopg.Error as error:
             self.close()
             self._failures += 1
-            wait_s = growing_wait_s(self._failures, first_s=FIRST_PATIENCE_S, most_s=MOST_PATIENCE_S)
+            wait_s = backoff_s(self._failures, first_s=FIRST_BACKOFF_S, most_s=MOST_BACKOFF_S)
             self._not_before_s = now_s + wait_s * random.uniform(0.5, 1.0)  # noqa: S311 - only spreads the load
             self._failure = self.address.explain(error)
             raise FrontierError(self._failure) from None
@@ -151,7 +161,7 @@ class Database:
         return connection
 
     def close(self) -> None:
-        """Let go of the connection; the next operation opens another. Another thread's operation fails."""
+        """Close the connection; the next operation opens another. An operation of another thread fails."""
         if not self._in_use.acquire(blocking=False):
             if (connection := self._connection) is not None:
                 connection.abandoned = True
@@ -164,12 +174,12 @@ class Database:
             self._in_use.release()
 
     def standing(self) -> Standing:
-        """Return whether this crawl is in use, on its way elsewhere, or gone."""
+        """Return whether this crawl is in use, being moved, or moved."""
         (row,) = self.rows("crawl")
         return Standing.of(row.identity, row.standing, row.move, row.moved_to)
 
     def make_stage(self) -> None:
-        """Make room for the keys of new links, once per connection and only for those who bring some."""
+        """Create the table for the keys of new links, once per connection that adds some."""
         with self._translating():
             self._connected()
             if not self._has_stage:
@@ -178,8 +188,8 @@ class Database:
 
     # ------------------------------------------------------------------ transactions
 
-    def run(self, operation: str, work: Callable[[Transaction], T]) -> T:
-        """Do this work in one transaction, again if it deadlocked: all of it is committed and synced, or nothing."""
+    def run(self, operation: str, work: Callable[[PostgresTransaction], T]) -> T:
+        """Run `work` in one transaction, again after a deadlock: all of it is committed and synced, or nothing."""
         with self._translating():
             for attempt in count(1):
                 try:
@@ -187,10 +197,10 @@ class Database:
                 except (errors.DeadlockDetected, errors.SerializationFailure):
                     if attempt == TRIES:
                         raise
-                    time.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - two that met must not meet again
+                    time.sleep(random.uniform(0, 0.02 * attempt))  # noqa: S311 - so that the same two do not deadlock again
         raise AssertionError("every attempt returns or raises")
 
-    def _attempt(self, operation: str, work: Callable[[Transaction], T]) -> T:
+    def _attempt(self, operation: str, work: Callable[[PostgresTransaction], T]) -> T:
         connection = self._connected()
         began = time.perf_counter()
         with connection.transaction():
@@ -201,8 +211,8 @@ class Database:
         return result
 
     @contextmanager
-    def snapshot(self) -> Iterator[Transaction]:
-        """Read several things as of one instant; writes nothing and waits for nobody."""
+    def snapshot(self) -> Iterator[PostgresTransaction]:
+        """Read several things as of one instant; writes nothing and waits for no lock."""
         with self._translating(), self._connected().transaction():
             self.execute("begin_snapshot", {})
             yield self._begin(may_write=False)
@@ -215,7 +225,7 @@ class Database:
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
-        """Turn what the driver raises into what the contract names, and drop the connection."""
+        """Raise the contract's error for the driver's, and close the connection."""
         with self._in_use:
             try:
                 yield
@@ -223,7 +233,7 @@ class Database:
                 self.close()
                 raise FrontierError(self.address.explain(error)) from error
 
-    def _begin(self, *, may_write: bool = True) -> Transaction:
+    def _begin(self, *, may_write: bool = True) -> PostgresTransaction:
         sent_s = self._clock()
         rows = self.execute("crawl", {"crawl": self.crawl})
         if not rows:
@@ -233,13 +243,13 @@ class Database:
         reading = Reading(
             sent_s=sent_s, received_s=self._clock(), server_ms=server_ms, offset_ms=row.offset_ms, run=row.clock_runs
         )
-        mended_ms = self.crawl_clock.observe(reading)
-        tx = Transaction(self, row, reading)
+        corrected_ms = self.crawl_clock.observe(reading)
+        tx = PostgresTransaction(self, row, reading)
         if may_write and row.standing != State.LIVE:
             tx.refuse_moved()
-        if mended_ms is not None and may_write:
-            log.warning("The clock of the PostgreSQL server jumped; the crawl goes on by the workers' own clocks.")
-            tx.run("correct_offset", offset_ms=mended_ms, believed_ms=row.offset_ms)
+        if corrected_ms is not None and may_write:
+            log.warning("The clock of the PostgreSQL server jumped; the crawl continues on the workers' own clocks.")
+            tx.run("correct_offset", offset_ms=corrected_ms, believed_ms=row.offset_ms)
         return tx
 
     # ------------------------------------------------------------------ statements

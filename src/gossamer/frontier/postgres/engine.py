@@ -1,4 +1,4 @@
-"""The frontier's contract on PostgreSQL. What each operation promises is said in `Frontier`; here is only how."""
+"""The frontier's contract on PostgreSQL. `Frontier` says what each operation promises; this module says how."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from gossamer.frontier import NO_TERMS, FrontierError
+from gossamer.frontier.batches import RecentLinks, count_claims, count_links
 from gossamer.frontier.clock import boot_seconds
-from gossamer.frontier.counting import count_claims, count_links
 from gossamer.frontier.moving import MovedError, State
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
 from gossamer.frontier.postgres.address import Address
@@ -21,14 +21,19 @@ from gossamer.frontier.postgres.auditing import audit, walk_queued, walk_settled
 from gossamer.frontier.postgres.barring import unbar, wake_spent, walk_all_queued, walk_barred
 from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
 from gossamer.frontier.postgres.completing import record_visits
-from gossamer.frontier.postgres.database import Database
+from gossamer.frontier.postgres.database import Opening, PostgresDatabase
 from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
 from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url
-from gossamer.frontier.postgres.recovering import free_all, reap, recover_the_dead, silent_others
+from gossamer.frontier.postgres.recovering import (
+    LeaseWatch,
+    check_terms,
+    free_all,
+    reap,
+    recover_dead_workers,
+    silent_others,
+    take_over,
+)
 from gossamer.frontier.postgres.releasing import free_sites, owned_sites
-from gossamer.frontier.postgres.resuming import check_terms, take_over
-from gossamer.frontier.postgres.watch import Watch
-from gossamer.frontier.recent import RecentLinks
 from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
 if TYPE_CHECKING:
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from gossamer.frontier.clock import Clock
-    from gossamer.frontier.postgres.transaction import Transaction
+    from gossamer.frontier.postgres.transaction import PostgresTransaction
     from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
 
 T = TypeVar("T")
@@ -46,14 +51,14 @@ RECENT_LINKS = 100_000  # about 12 MB per worker
 WAKE_SITES = 2_000  # per transaction, of those that rest, at a start with a larger limit
 CLAIM_ROUNDS = 3  # with sites put in order in between
 LEASE_S = 60.0
-LEAST_PATIENCE_S = 2.0  # with a single statement, however short the lease
+LEAST_TIMEOUT_S = 2.0  # with a single statement, however short the lease
 
 
 class PostgresFrontier:
     """The frontier of one crawl in a PostgreSQL database.
 
-    `home` names what a start can vouch for, such as one machine's crawl folder, whose lock proves every former worker
-    of it dead: `resume` declares those dead, and leaves all others to their lease.
+    `home` names what a start can vouch for, such as one machine's crawl folder: the holder of its lock knows that
+    every earlier worker of it is dead. `resume` declares those dead, and leaves all others to their lease.
     """
 
     def __init__(
@@ -66,26 +71,21 @@ class PostgresFrontier:
         slow_s: float = 2.0,
         clock: Clock = boot_seconds,
         server_clock: Callable[[], float] | None = None,
-        to_read: bool = False,
-        begin: bool = True,
+        opening: Opening = Opening.BEGIN,
     ) -> None:
-        """Open a crawl in a database: to work, upgrading the schema, or only to read.
-
-        `begin` the crawl if it is not there, or say so.
-        """
+        """Open a crawl in a database."""
         self._open_another = partial(
             PostgresFrontier, address, crawl,
             home=home, lease_s=lease_s, slow_s=slow_s, clock=clock, server_clock=server_clock,
         )  # fmt: skip
-        self._database = Database(
-            Address(address, to_read=to_read),
+        self._database = PostgresDatabase(
+            Address(address, to_read=opening is Opening.READ),
             crawl,
             clock=clock,
             server_clock=server_clock,
             slow_s=slow_s,
-            patience_s=max(LEAST_PATIENCE_S, lease_s / 3),
-            to_read=to_read,
-            begin=begin,
+            timeout_s=max(LEAST_TIMEOUT_S, lease_s / 3),
+            opening=opening,
         )
         standing = self._database.standing()
         self.identity = standing.identity
@@ -97,7 +97,7 @@ class PostgresFrontier:
         self._home = home
         self.lease_s = lease_s
         self._clock = clock
-        self._watch = Watch(lease_s)
+        self._watch = LeaseWatch(lease_s)
         self._recent = RecentLinks(RECENT_LINKS)
 
     def __enter__(self) -> Self:
@@ -107,11 +107,11 @@ class PostgresFrontier:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connection; the next operation opens another."""
+        """Close the connection; the next operation opens another."""
         self._database.close()
 
     def knows_home(self) -> bool:
-        """Tell whether a worker of this home ever joined this crawl."""
+        """Return whether a worker of this home ever joined this crawl."""
         return bool(self._database.rows("is_home", home=self._home))
 
     # ------------------------------------------------------------------ the crawl
@@ -128,14 +128,14 @@ class PostgresFrontier:
     ) -> None:
         silent = silent_others(self._database, self._home, self.lease_s, self._clock, show_wait)
 
-        def work(tx: Transaction) -> None:
+        def work(tx: PostgresTransaction) -> None:
             take_over(tx, self._home, silent, terms)
             limits = {"page_limit": page_limit, "site_limit": site_limit}
             tx.run("resume", delay_ms=math.ceil(delay_s * 1000), scope=scope, **limits)
 
         self._database.run("resume", work)
         self._database.crawl_clock.forget()
-        recover_the_dead(self._database)
+        recover_dead_workers(self._database)
         while self._database.run("resume", lambda tx: wake_spent(tx, WAKE_SITES)) == WAKE_SITES:
             pass
 
@@ -159,7 +159,7 @@ class PostgresFrontier:
         names = sorted(set(entries))
         shards = by_shard(site_key(self._crawl, name) for name in names)
 
-        def work(tx: Transaction) -> None:
+        def work(tx: PostgresTransaction) -> None:
             tx.run("lock_exclusions", exclusions_lock=EXCLUSIONS_LOCK)
             tx.run(change_list, names=names)
             tx.each("mark_excluded", [{"shard": s, "sites": ids, "excluded": excluded} for s, ids in shards.items()])
@@ -188,7 +188,7 @@ class PostgresFrontier:
         return walk_barred(self._database)
 
     def admit(self, barred: Sequence[tuple[Link, Reason]]) -> int:
-        def work(tx: Transaction) -> int:
+        def work(tx: PostgresTransaction) -> int:
             admitted, new = _add(tx, [link for link, _ in barred])
             hashes = {link.url_hash for link in admitted}
             unbar(tx, [(link, reason) for link, reason in barred if link.url_hash in hashes])
@@ -203,7 +203,7 @@ class PostgresFrontier:
     # ------------------------------------------------------------------ a worker
 
     def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:
-        def work(tx: Transaction) -> int:
+        def work(tx: PostgresTransaction) -> int:
             if terms:
                 check_terms(tx, terms)
             worker: int
@@ -213,11 +213,11 @@ class PostgresFrontier:
 
         self._database.crawl_clock.forget()
         self._database.worker = self._database.run("join", work)
-        self._watch = Watch(self.lease_s)
+        self._watch = LeaseWatch(self.lease_s)
         return self._database.worker
 
     def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
-        def work(tx: Transaction) -> Orders | Gone:
+        def work(tx: PostgresTransaction) -> Orders | Gone:
             shard = worker_shard(tx.worker)
             if not tx.run("beat", shard=shard, worker=tx.worker, figures=json.dumps(dict(figures))):
                 tx.has_written = False
@@ -279,7 +279,7 @@ class PostgresFrontier:
     def complete(self, batch: Batch) -> Completion:
         unknown = self._recent.unknown(batch.links)
 
-        def work(tx: Transaction) -> tuple[list[Link], int, tuple[tuple[str, int], ...]]:
+        def work(tx: PostgresTransaction) -> tuple[list[Link], int, tuple[tuple[str, int], ...]]:
             admitted, new = _add(tx, unknown)
             return admitted, new, record_visits(tx, batch.visits)
 
@@ -298,7 +298,7 @@ class PostgresFrontier:
             raise
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-        def work(tx: Transaction) -> dict[str, int]:
+        def work(tx: PostgresTransaction) -> dict[str, int]:
             owned = owned_sites(tx, tx.worker)
             free_sites(tx, tx.worker, [row for row in owned if held.get(row.name) != row.epoch])
             return {row.name: row.epoch for row in owned}
@@ -348,6 +348,6 @@ class PostgresFrontier:
         return audit(self._database)
 
 
-def _add(tx: Transaction, links: Sequence[Link]) -> tuple[list[Link], int]:
+def _add(tx: PostgresTransaction, links: Sequence[Link]) -> tuple[list[Link], int]:
     admitted = within_scope(tx, links)
     return admitted, add_links(tx, admitted)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.postgres.keys import SHARDS
-from gossamer.frontier.upgrading import refuse_older_workers, refuse_other_schema
+from gossamer.frontier.sql import refuse_older_workers, refuse_other_schema
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from gossamer.frontier.postgres.connection import PatientConnection
+    from gossamer.frontier.postgres.connection import BoundedConnection
 
 _SCRIPTS = resources.files("gossamer.frontier.postgres") / "migrations"
 LEASE_S = 60.0  # unless a crawl has another
@@ -25,13 +25,13 @@ TERMS_VERSION = 2  # the first that kept it
 _LOCK = 0x676F7373616D6572  # of this database, while its schema changes; any number that nobody else uses
 
 
-def migrate(connection: PatientConnection, place: str) -> None:
+def migrate(connection: BoundedConnection, place: str) -> None:
     """Run what is missing of the numbered scripts, each once. Whoever comes first does, and others wait for it."""
     scripts = _scripts()
     version = schema_version(connection)
     if version == len(scripts):
         return
-    with connection.unhurried():
+    with connection.without_timeout():
         if 0 < version < len(scripts):
             refuse_older_workers(place, lambda: _beats(connection), _lease_s(connection, version))
         with connection.transaction():
@@ -53,7 +53,7 @@ def _scripts() -> list[Traversable]:
     return sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
 
 
-def _run_missing(connection: PatientConnection, place: str, scripts: Sequence[Traversable]) -> None:
+def _run_missing(connection: BoundedConnection, place: str, scripts: Sequence[Traversable]) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
     version = schema_version(connection)
     if version > len(scripts):

@@ -24,7 +24,7 @@ from gossamer.frontier.moving import (
     COUNTERS,
     LARGE,
     SMALL,
-    Crawl,
+    CarriedCrawl,
     MovedError,
     Standing,
     State,
@@ -34,22 +34,22 @@ from gossamer.frontier.moving import (
 from gossamer.frontier.postgres.address import Address
 from gossamer.frontier.postgres.auditing import audit
 from gossamer.frontier.postgres.connection import connect
-from gossamer.frontier.postgres.database import Database
+from gossamer.frontier.postgres.database import Opening, PostgresDatabase
 from gossamer.frontier.postgres.keys import SHARDS, site_key, worker_shard
 from gossamer.frontier.postgres.migrating import begin_crawl, find_crawl, migrate
-from gossamer.frontier.postgres.recovering import recover_the_dead, silent_others
-from gossamer.frontier.statements import read_statements
+from gossamer.frontier.postgres.recovering import recover_dead_workers, silent_others
+from gossamer.frontier.sql import read_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.moving import Destination, Row
-    from gossamer.frontier.postgres.connection import PatientConnection
-    from gossamer.frontier.postgres.transaction import Transaction
+    from gossamer.frontier.postgres.connection import BoundedConnection
+    from gossamer.frontier.postgres.transaction import PostgresTransaction
 
 SQL = read_statements(resources.files("gossamer.frontier.postgres") / "moving.sql")
-PATIENCE_S = 300.0  # with one answer: nobody else waits for it
+TIMEOUT_S = 300.0  # of one answer: no other process waits for it
 MOVE_LOCK = 0x676F7302  # with the crawl's number
 STRETCH = 1 << 20  # arrival numbers that one draw takes: the sequence's increment
 DELETE_ROWS = 50_000  # per transaction
@@ -70,7 +70,7 @@ class _Bulk:
         self.name = name
         self.crawl_number = 0
         with self.translated(opening=True):
-            self.connection: PatientConnection = connect(self.address, PATIENCE_S)
+            self.connection: BoundedConnection = connect(self.address, TIMEOUT_S)
         self._types: dict[str, dict[str, str]] = {}
 
     def open(self) -> None:
@@ -101,11 +101,11 @@ class _Bulk:
 
     # ------------------------------------------------------------------ reading
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> CarriedCrawl:
         with self.translated():
             (terms,) = self.run("read_crawl")
             ((clock_ms, *counters),) = self.run("read_counters")
-            return Crawl(terms=tuple(terms), clock_ms=clock_ms, counters=tuple(counters))
+            return CarriedCrawl(terms=tuple(terms), clock_ms=clock_ms, counters=tuple(counters))
 
     def rows(self, table: str) -> Iterator[Sequence[Row]]:
         own = f"read_{table}"
@@ -202,7 +202,7 @@ class PostgresSource:
             say(f"Waiting up to {self._lease_s:g} s to see whether {', '.join(others[:3])} is alive.")
         silent = silent_others(database, self._home, self._lease_s, self._clock, None)
 
-        def take_over(tx: Transaction) -> None:
+        def take_over(tx: PostgresTransaction) -> None:
             tx.has_written = False  # nor is the clock saved: it is set here
             tx.run("lock_crawl")
             tx.run("declare_home_gone", home=self._home)
@@ -218,7 +218,7 @@ class PostgresSource:
 
         database.run("move", take_over)
         database.crawl_clock.forget()
-        recover_the_dead(database)
+        recover_dead_workers(database)
 
     def leave(self, move: str, to: Destination) -> None:
         with self._bulk.translated(), self._bulk.connection.transaction():
@@ -242,7 +242,7 @@ class PostgresSource:
             address = self._bulk.address
             raise MovedError(address.place, self.standing(), here=address.without_password)
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> CarriedCrawl:
         return self._bulk.crawl()
 
     def rows(self, table: str) -> Iterator[Sequence[Row]]:
@@ -297,7 +297,7 @@ class PostgresTarget:
             rows = self._bulk.run("find", name=self._bulk.name)
         return Standing.of(*rows[0][1:]) if rows else None
 
-    def prepare(self, move: str, crawl: Crawl) -> None:
+    def prepare(self, move: str, crawl: CarriedCrawl) -> None:
         identity = crawl.terms[COLUMNS["crawl"].index("identity")]
         with self._bulk.translated():
             is_new = begin_crawl(self._bulk.connection, self._bulk.name, standing=State.ARRIVING, identity=identity)
@@ -352,7 +352,7 @@ class PostgresTarget:
                 self._bulk.run("set_clock", clock_ms=self._counters["clock_ms"])
             self._bulk.run("analyze")
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> CarriedCrawl:
         return self._bulk.crawl()
 
     def rows(self, table: str) -> Iterator[Sequence[Row]]:
@@ -388,9 +388,15 @@ class PostgresTarget:
         self._bulk.close()
 
 
-def _open_database(bulk: _Bulk, clock: Clock) -> Database:
-    return Database(
-        bulk.address, bulk.name, clock=clock, server_clock=None, slow_s=PATIENCE_S, patience_s=PATIENCE_S, begin=False
+def _open_database(bulk: _Bulk, clock: Clock) -> PostgresDatabase:
+    return PostgresDatabase(
+        bulk.address,
+        bulk.name,
+        clock=clock,
+        server_clock=None,
+        slow_s=TIMEOUT_S,
+        timeout_s=TIMEOUT_S,
+        opening=Opening.EXISTING,
     )
 
 

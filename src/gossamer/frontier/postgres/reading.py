@@ -9,11 +9,11 @@ from gossamer.frontier.postgres.claiming import host_state
 from gossamer.records import Reason, SiteState, Stats, UrlState, UrlStatus
 
 if TYPE_CHECKING:
-    from gossamer.frontier.postgres.database import Database
+    from gossamer.frontier.postgres.database import PostgresDatabase
     from gossamer.records import HostState
 
 
-def find_url(database: Database, site: str, url_hash: bytes) -> UrlState | None:
+def find_url(database: PostgresDatabase, site: str, url_hash: bytes) -> UrlState | None:
     """Return where a URL stands, or None if it was never accepted."""
     with database.snapshot() as tx:
         key = {**tx.site_key(site)._asdict(), "url_hash": url_hash}
@@ -39,7 +39,7 @@ def find_url(database: Database, site: str, url_hash: bytes) -> UrlState | None:
     )
 
 
-def find_site(database: Database, site: str) -> SiteState | None:
+def find_site(database: PostgresDatabase, site: str) -> SiteState | None:
     """Return where a site stands, or None if it is not known."""
     with database.snapshot() as tx:
         rows = tx.run("find_site", **tx.site_key(site)._asdict())
@@ -61,13 +61,13 @@ def find_site(database: Database, site: str) -> SiteState | None:
     )
 
 
-def find_hosts(database: Database, site: str) -> list[HostState]:
+def find_hosts(database: PostgresDatabase, site: str) -> list[HostState]:
     """Return those hosts of a site whose robots.txt was asked for."""
     with database.snapshot() as tx:
         return [host_state(tx, row) for row in tx.run("site_hosts", **tx.site_key(site)._asdict())]
 
 
-def crawl_stats(database: Database) -> Stats:
+def crawl_stats(database: PostgresDatabase) -> Stats:
     """Return the crawl's figures: sums of the workers' counters, and the heads of the ready list."""
     with database.snapshot() as tx:
         given_up = {Reason(row.reason): row.urls for row in tx.run("given_up") if row.urls}

@@ -15,7 +15,7 @@ from gossamer.frontier.postgres.keys import SiteKey, by_shard
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from gossamer.frontier.postgres.transaction import Row, Transaction
+    from gossamer.frontier.postgres.transaction import PostgresTransaction, Row
 
 MOVE_URLS = 1_000  # deferred, woken or given up at a time: a site with a million of them costs many small steps
 
@@ -33,19 +33,19 @@ class Leaving:
     pages: int = 0  # that came of it since they were last counted
 
 
-def owned_sites(tx: Transaction, worker: int, at_most: int | None = None) -> list[Row]:
+def owned_sites(tx: PostgresTransaction, worker: int, at_most: int | None = None) -> list[Row]:
     """Return what a worker owns."""
     return tx.run("owned_sites", worker=worker, at_most=at_most)
 
 
-def lock_visited(tx: Transaction, keys: Iterable[SiteKey]) -> dict[SiteKey, Row]:
+def lock_visited(tx: PostgresTransaction, keys: Iterable[SiteKey]) -> dict[SiteKey, Row]:
     """Lock sites, whoever owns them, before anything is done to any of them; return what they are like by then."""
     shards = by_shard(set(keys))
     answers = tx.each("lock_visited", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
     return {SiteKey(shard, row.site_id): row for shard, rows in zip(shards, answers, strict=True) for row in rows}
 
 
-def free_sites(tx: Transaction, owner: int, rows: Sequence[Row]) -> int:
+def free_sites(tx: PostgresTransaction, owner: int, rows: Sequence[Row]) -> int:
     """Free sites whose last request is unknown: it cannot have been later than now, so a full delay is safe."""
     lock_visited(tx, [SiteKey(row.shard, row.site_id) for row in rows])
     leaving = [
@@ -62,7 +62,7 @@ def free_sites(tx: Transaction, owner: int, rows: Sequence[Row]) -> int:
     return release_sites(tx, owner, leaving)
 
 
-def release_sites(tx: Transaction, owner: int, leaving: Collection[Leaving]) -> int:
+def release_sites(tx: PostgresTransaction, owner: int, leaving: Collection[Leaving]) -> int:
     """Free sites that this worker still owns; return how many. What they reserved from the page limit goes back."""
     if not leaving:
         return 0
@@ -100,7 +100,7 @@ def release_sites(tx: Transaction, owner: int, leaving: Collection[Leaving]) -> 
     return len(freed)
 
 
-def _lock_to_rest(tx: Transaction, owner: int, keys: Iterable[SiteKey]) -> list[SiteKey]:
+def _lock_to_rest(tx: PostgresTransaction, owner: int, keys: Iterable[SiteKey]) -> list[SiteKey]:
     """Lock those of these sites that nobody is adding to."""
     shards = by_shard(keys)
     values = [{"shard": shard, "sites": sites, "owner": owner} for shard, sites in shards.items()]
@@ -108,7 +108,7 @@ def _lock_to_rest(tx: Transaction, owner: int, keys: Iterable[SiteKey]) -> list[
     return [SiteKey(shard, row.site_id) for shard, rows in zip(shards, answers, strict=True) for row in rows]
 
 
-def first_queued(tx: Transaction, keys: Iterable[SiteKey]) -> dict[SiteKey, int | None]:
+def first_queued(tx: PostgresTransaction, keys: Iterable[SiteKey]) -> dict[SiteKey, int | None]:
     """Return when each site's first URL is eligible (0: now), or None if nothing is queued."""
     shards = by_shard(keys)
     answers = tx.each("first_queued", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
@@ -116,14 +116,14 @@ def first_queued(tx: Transaction, keys: Iterable[SiteKey]) -> dict[SiteKey, int 
     return {SiteKey(shard, row.site_id): row.not_before for shard, rows in found for row in rows}
 
 
-def lock_idle(tx: Transaction, keys: Iterable[SiteKey]) -> list[SiteKey]:
+def lock_idle(tx: PostgresTransaction, keys: Iterable[SiteKey]) -> list[SiteKey]:
     """Lock those of these sites that are free and marked as having work, so that they can be put to rest."""
     shards = by_shard(keys)
     answers = tx.each("lock_idle", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
     return [SiteKey(shard, row.site_id) for shard, rows in zip(shards, answers, strict=True) for row in rows]
 
 
-def give_up_host(tx: Transaction, key: SiteKey, host: str, reason: str) -> int:
+def give_up_host(tx: PostgresTransaction, key: SiteKey, host: str, reason: str) -> int:
     """Give up what is queued of a host of a locked site, as far as it is near the head; return how many URLs.
 
     Claims meet the rest and give it up then.
@@ -136,7 +136,7 @@ def give_up_host(tx: Transaction, key: SiteKey, host: str, reason: str) -> int:
     return len(rows)
 
 
-def rest_site(tx: Transaction, key: SiteKey, first_ms: int | None) -> None:
+def rest_site(tx: PostgresTransaction, key: SiteKey, first_ms: int | None) -> None:
     """Let a locked free site wait until its first URL is eligible; if there is none, it has no work."""
     ready_at = max(tx.now_ms + 1, first_ms or 0)
     has_work = first_ms is not None
@@ -144,7 +144,7 @@ def rest_site(tx: Transaction, key: SiteKey, first_ms: int | None) -> None:
     tx.mine["with_work"] -= not has_work
 
 
-def rest_emptied(tx: Transaction, keys: Collection[SiteKey]) -> None:
+def rest_emptied(tx: PostgresTransaction, keys: Collection[SiteKey]) -> None:
     """Put free sites to rest of which a late report has settled all."""
     empty = [key for key, first_ms in first_queued(tx, keys).items() if first_ms is None]
     for key, first_ms in first_queued(tx, lock_idle(tx, empty)).items():

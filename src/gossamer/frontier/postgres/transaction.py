@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from gossamer.frontier.moving import MovedError, Standing, State
 from gossamer.frontier.postgres.keys import SiteKey, site_key, worker_shard
@@ -13,18 +13,36 @@ from gossamer.records import Scope
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gossamer.frontier.postgres.crawl_clock import Reading
-    from gossamer.frontier.postgres.database import Database
+    from gossamer.frontier.postgres.address import Address
+    from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
 
 Row = Any
 NO_SITE_LIMIT = 1 << 40  # more pages than any site has
 COUNTERS = ("sites", "with_work", "known", "done", "pages", "in_hand", "owned")
 
 
-class Transaction:
-    """What one operation does at once. Counters are added to this worker's row at its end."""
+class StatementRunner(Protocol):
+    """What a transaction needs of the database that it runs in."""
 
-    def __init__(self, database: Database, row: Row, reading: Reading) -> None:
+    crawl: int
+    worker: int
+    address: Address
+    crawl_clock: CrawlClock
+
+    def execute(self, name: str, values: dict[str, object]) -> list[Row]:
+        """Run one statement and return its rows, if it has any."""
+
+    def execute_each(self, name: str, values: Sequence[dict[str, object]]) -> list[list[Row]]:
+        """Run one statement, which returns rows, for each of these values."""
+
+    def copy(self, name: str, types: Sequence[str], rows: Sequence[tuple[object, ...]]) -> None:
+        """Send rows in bulk."""
+
+
+class PostgresTransaction:
+    """What one operation does at once. At its end, counters are added to this worker's row."""
+
+    def __init__(self, database: StatementRunner, row: Row, reading: Reading) -> None:
         self._database = database
         self.crawl: int = database.crawl
         self.worker: int = database.worker
@@ -46,7 +64,7 @@ class Transaction:
         self._seed_examples: dict[str, str] = {}
 
     def refuse_moved(self) -> None:
-        """Raise MovedError unless the crawl is here, and here to stay, by the latest that the database knows."""
+        """Raise MovedError if the database now says that the crawl was moved or is being moved."""
         (row,) = self.run("crawl")
         standing = Standing.of(row.identity, row.standing, row.move, row.moved_to)
         if standing.state is not State.LIVE:
@@ -55,11 +73,11 @@ class Transaction:
 
     @property
     def mine(self) -> Counter[str]:
-        """The counters of whoever acts."""
+        """The counters of the acting worker."""
         return self.counts[self.worker]
 
     def site_key(self, site: str) -> SiteKey:
-        """Return where a site lies."""
+        """Return a site's key."""
         return site_key(self.crawl, site)
 
     def after_ms(self, wait_s: float) -> int:
@@ -87,7 +105,7 @@ class Transaction:
         self._database.copy(name, types, rows)
 
     def count_seeds(self, outcome: str, example: str, seeds: int = 1) -> None:
-        """Count seeds that ended alike: '' if they gave a page, else why they were given up."""
+        """Count seeds with the same outcome: '' if they gave a page, else why they were given up."""
         self.seeds[outcome] += seeds
         self._seed_examples.setdefault(outcome, example)
 

@@ -11,11 +11,11 @@ from gossamer.records import Scope
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.frontier.sqlite.database import Transaction
+    from gossamer.frontier.sqlite.database import SqliteTransaction
     from gossamer.records import Link
 
 
-def within_scope(tx: Transaction, links: Sequence[Link]) -> list[Link]:
+def within_scope(tx: SqliteTransaction, links: Sequence[Link]) -> list[Link]:
     """Return the links that the crawl's scope admits: seeds, and what lies on seeded sites or hosts.
 
     What is refused leaves no trace, so that a wider scope can bring it back.
@@ -32,13 +32,13 @@ def _place(scope: Scope, link: Link) -> tuple[str, str]:
     return (link.site, link.host if scope is Scope.HOST else "")
 
 
-def _is_seeded(tx: Transaction, place: tuple[str, str]) -> bool:
+def _is_seeded(tx: SqliteTransaction, place: tuple[str, str]) -> bool:
     site, host = place
     statement = SQL["is_seeded_host"] if host else SQL["is_seeded_site"]
     return tx.execute(statement, {"site": site, "host": host}).fetchone() is not None
 
 
-def add_links(tx: Transaction, links: Sequence[Link]) -> int:
+def add_links(tx: SqliteTransaction, links: Sequence[Link]) -> int:
     """Take in whatever of these is new, lower depths, wake sites; return how many were new."""
     if not links:
         return 0
@@ -65,7 +65,7 @@ def add_links(tx: Transaction, links: Sequence[Link]) -> int:
     return new
 
 
-def _site_id(tx: Transaction, name: str, seeded: bool) -> int:
+def _site_id(tx: SqliteTransaction, name: str, seeded: bool) -> int:
     """Return a site's number, creating the site if it is new: due at once, and with work, as its link follows."""
     site = tx.execute(SQL["site_number"], {"site": name}).fetchone()
     if site is None:

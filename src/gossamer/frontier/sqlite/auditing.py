@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gossamer.frontier import FrontierError
-from gossamer.frontier.contradictions import SETTLED, UP_AND_DOWN, Contradictions
+from gossamer.frontier.auditing import SETTLED, UP_AND_DOWN, Contradictions
 from gossamer.records import Reason
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
-    from gossamer.frontier.sqlite.database import Readable, Transaction
+    from gossamer.frontier.sqlite.database import Readable, SqliteTransaction
 
 STEP_ROWS = 2_000  # read at a time
 
 
-def bar(tx: Transaction, site_id: int, url_hash: bytes, reason: Reason) -> None:
+def bar(tx: SqliteTransaction, site_id: int, url_hash: bytes, reason: Reason) -> None:
     """Move a queued URL to where other rules can bring it back from; one that is not queued is left as it is."""
     key = {"site_id": site_id, "url_hash": url_hash}
     is_new = tx.execute(SQL["bar_url"], {**key, "reason": reason}).rowcount
@@ -30,7 +30,7 @@ def bar(tx: Transaction, site_id: int, url_hash: bytes, reason: Reason) -> None:
         tx.known -= 1  # it had been barred before, and came again
 
 
-def unbar(tx: Transaction, barred: Sequence[tuple[Link, Reason]]) -> None:
+def unbar(tx: SqliteTransaction, barred: Sequence[tuple[Link, Reason]]) -> None:
     """Take URLs out of what is barred."""
     for link, reason in barred:
         key = {"site": link.site, "url_hash": link.url_hash, "reason": reason}
@@ -39,7 +39,7 @@ def unbar(tx: Transaction, barred: Sequence[tuple[Link, Reason]]) -> None:
             count_given_up(tx, reason, -1)
 
 
-def count_given_up(tx: Transaction, reason: str, urls: int) -> None:
+def count_given_up(tx: SqliteTransaction, reason: str, urls: int) -> None:
     """Count URLs that were given up for a reason; fewer, if `urls` is negative."""
     tx.given_up += urls
     tx.execute(SQL["count_given_up"], {"reason": reason, "urls": urls})
@@ -74,18 +74,18 @@ def _link(row: sqlite3.Row) -> Link:
     )  # fmt: skip
 
 
-def is_spent(tx: Transaction, pages: int) -> bool:
+def is_spent(tx: SqliteTransaction, pages: int) -> bool:
     """Tell whether a site with so many pages has given all that the limit allows."""
     return tx.site_limit is not None and pages >= tx.site_limit
 
 
-def spend_site(tx: Transaction, site_id: int) -> None:
+def spend_site(tx: SqliteTransaction, site_id: int) -> None:
     """Let a free site with work rest, whatever is queued of it, until a larger limit wakes it."""
     tx.execute(SQL["spend_site"], {"site_id": site_id})
     tx.sites_with_work -= 1
 
 
-def wake_spent(tx: Transaction, at_most: int) -> int:
+def wake_spent(tx: SqliteTransaction, at_most: int) -> int:
     """Wake sites that rest although the limit leaves them pages; return how many. Claims see what is queued of them."""
     woken = tx.execute(SQL["wake_spent"], {"site_limit": tx.site_limit, "at_most": at_most}).rowcount
     tx.sites_with_work += woken

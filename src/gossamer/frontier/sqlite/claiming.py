@@ -14,7 +14,7 @@ from gossamer.records import Claim, HostState, QueuedUrl, Reason
 if TYPE_CHECKING:
     import sqlite3
 
-    from gossamer.frontier.sqlite.database import Transaction
+    from gossamer.frontier.sqlite.database import SqliteTransaction
 
 MOVE_URLS = 1_000  # deferred or woken at a time: a site with a million of them costs many small steps
 MOVE_ROUNDS = 8  # per site and claim
@@ -22,7 +22,7 @@ MORE_HOSTS = 8  # of a site, that come with a claim beside those of its URLs
 RECHECK_S = 1.0  # when a claim depends on what others give back
 
 
-def claim_due(tx: Transaction, worker: int, sites: int) -> list[Claim]:
+def claim_due(tx: SqliteTransaction, worker: int, sites: int) -> list[Claim]:
     """Own up to so many due sites, within this worker's fair share and the page limit."""
     sites = min(sites, _fair_share(tx, worker))
     claims: list[Claim] = []
@@ -36,7 +36,7 @@ def claim_due(tx: Transaction, worker: int, sites: int) -> list[Claim]:
     return claims
 
 
-def until_claimable(tx: Transaction) -> float | None:
+def until_claimable(tx: SqliteTransaction) -> float | None:
     """Return how long it is no use to claim, after a claim that yielded nothing."""
     if tx.pages_left == 0:
         return RECHECK_S if tx.in_hand else None
@@ -44,19 +44,19 @@ def until_claimable(tx: Transaction) -> float | None:
     return RECHECK_S if wait_s == 0 else wait_s  # 0: due, but beyond this worker's share
 
 
-def until_ready(tx: Transaction) -> float | None:
+def until_ready(tx: SqliteTransaction) -> float | None:
     """Return how long until the next free site is due; None if nothing waits."""
     (ready_ms,) = tx.execute(SQL["next_ready"]).fetchone()
     return None if ready_ms is None else tx.wait_s(ready_ms)
 
 
-def first_queued(tx: Transaction, site_id: int) -> int | None:
+def first_queued(tx: SqliteTransaction, site_id: int) -> int | None:
     """Return when a site's first URL is eligible (0: now), or None if nothing is queued."""
     row: tuple[int] | None = tx.execute(SQL["first_queued"], {"site_id": site_id}).fetchone()
     return None if row is None else row[0]
 
 
-def _fair_share(tx: Transaction, worker: int) -> int:
+def _fair_share(tx: SqliteTransaction, worker: int) -> int:
     """Return how many more sites this worker may hold: a greedy one would starve its peers."""
     live: int
     mine: int
@@ -65,7 +65,7 @@ def _fair_share(tx: Transaction, worker: int) -> int:
     return max(0, math.ceil(tx.sites_with_work / live) - mine)
 
 
-def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None:
+def _claim_site(tx: SqliteTransaction, worker: int, site: sqlite3.Row) -> Claim | None:
     """Own a due site if it has an eligible URL; if not, put it to rest until it has."""
     if is_spent(tx, site["pages"]):  # the limit was lowered, or a late report brought pages
         spend_site(tx, site["site_id"])
@@ -97,7 +97,7 @@ def _claim_site(tx: Transaction, worker: int, site: sqlite3.Row) -> Claim | None
     )
 
 
-def _eligible(tx: Transaction, site_id: int, urls: int) -> list[sqlite3.Row]:
+def _eligible(tx: SqliteTransaction, site_id: int, urls: int) -> list[sqlite3.Row]:
     """Return a site's next URLs, after moving those that wake up in and those of blocked hosts out."""
     tx.execute(SQL["wake_deferred"], {"site_id": site_id, "now_ms": tx.now_ms, "at_most": MOVE_URLS})
     for _ in range(MOVE_ROUNDS):
@@ -116,7 +116,7 @@ def _eligible(tx: Transaction, site_id: int, urls: int) -> list[sqlite3.Row]:
     return []  # the next claim moves on: a transaction must stay short
 
 
-def give_up_host(tx: Transaction, site_id: int, host: str, reason: str) -> None:
+def give_up_host(tx: SqliteTransaction, site_id: int, host: str, reason: str) -> None:
     """Give up what is queued of a host, as far as it is near the head; claims meet the rest and give it up then."""
     doomed = tx.execute(SQL["head_of_host"], {"site_id": site_id, "host": host, "at_most": MOVE_URLS}).fetchall()
     keys = [{"site_id": site_id, "url_hash": row["url_hash"], "outcome": reason, "seq": row["seq"]} for row in doomed]
@@ -126,7 +126,7 @@ def give_up_host(tx: Transaction, site_id: int, host: str, reason: str) -> None:
     count_given_up(tx, reason, len(doomed))
 
 
-def put_to_rest(tx: Transaction, site_id: int) -> None:
+def put_to_rest(tx: SqliteTransaction, site_id: int) -> None:
     """Let a free site with work wait until its first URL is eligible; if there is none, it has no work."""
     first_ms = first_queued(tx, site_id)
     tx.execute(SQL["rest_site"], {
@@ -137,14 +137,14 @@ def put_to_rest(tx: Transaction, site_id: int) -> None:
     tx.sites_with_work -= first_ms is None
 
 
-def _known_hosts(tx: Transaction, site_id: int, needed: set[str]) -> dict[str, HostState]:
+def _known_hosts(tx: SqliteTransaction, site_id: int, needed: set[str]) -> dict[str, HostState]:
     rows = tx.execute(SQL["known_hosts"], {
         "site_id": site_id, "hosts": json.dumps(sorted(needed)), "at_most": MORE_HOSTS + len(needed),
     })  # fmt: skip
     return {row["name"]: host_state(tx, row) for row in rows}
 
 
-def host_state(tx: Transaction, row: sqlite3.Row) -> HostState:
+def host_state(tx: SqliteTransaction, row: sqlite3.Row) -> HostState:
     """Return what a row says about a host."""
     return HostState(
         host=row["name"],

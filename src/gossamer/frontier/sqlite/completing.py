@@ -14,11 +14,11 @@ from gossamer.records import Barred, Done, GivenUp, Retry
 if TYPE_CHECKING:
     import sqlite3
 
-    from gossamer.frontier.sqlite.database import Transaction
+    from gossamer.frontier.sqlite.database import SqliteTransaction
     from gossamer.records import Visit
 
 
-def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
+def record_visit(tx: SqliteTransaction, worker: int, visit: Visit) -> bool:
     """Enter what happened at a site; return whether it was still this worker's."""
     site = tx.execute(SQL["visited_site"], {"site": visit.site}).fetchone()
     if site is None:
@@ -53,13 +53,13 @@ def record_visit(tx: Transaction, worker: int, visit: Visit) -> bool:
     return mine
 
 
-def owned_sites(tx: Transaction, worker: int, at_most: int = -1) -> list[sqlite3.Row]:
+def owned_sites(tx: SqliteTransaction, worker: int, at_most: int = -1) -> list[sqlite3.Row]:
     """Return what a worker owns."""
     key = {"worker": worker, "delay_ms": tx.delay_ms, "at_most": at_most}
     return tx.execute(SQL["owned_sites"], key).fetchall()
 
 
-def free_site(tx: Transaction, site: sqlite3.Row) -> None:
+def free_site(tx: SqliteTransaction, site: sqlite3.Row) -> None:
     """Free a site whose last request is unknown: it cannot have been later than now, so a full delay is safe."""
     paced_ms = tx.after_ms(site["delay_ms"] / 1000)  # plant: recovery-without-delay
     _release(
@@ -67,7 +67,7 @@ def free_site(tx: Transaction, site: sqlite3.Row) -> None:
     )
 
 
-def _settle(tx: Transaction, site_id: int, visit: Visit) -> int:
+def _settle(tx: SqliteTransaction, site_id: int, visit: Visit) -> int:
     """Settle what was not settled before, and count it; return how many pages of the site came with it."""
     given_up: Counter[str] = Counter()
     pages = 0
@@ -97,7 +97,7 @@ def _settle(tx: Transaction, site_id: int, visit: Visit) -> int:
     return pages
 
 
-def _put_back(tx: Transaction, site_id: int, visit: Visit) -> None:
+def _put_back(tx: SqliteTransaction, site_id: int, visit: Visit) -> None:
     for url_hash, outcome in visit.outcomes:
         if isinstance(outcome, Retry):
             tx.execute(SQL["retry_later"], {
@@ -107,7 +107,7 @@ def _put_back(tx: Transaction, site_id: int, visit: Visit) -> None:
 
 
 def _release(
-    tx: Transaction, site: sqlite3.Row, *, paced_ms: int, own_delay_ms: int, failures: int, pages: int
+    tx: SqliteTransaction, site: sqlite3.Row, *, paced_ms: int, own_delay_ms: int, failures: int, pages: int
 ) -> None:
     """Free a site. What was reserved for it from the page limit goes back; its pages were counted."""
     first_ms = first_queued(tx, site["site_id"])

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from gossamer import metrics
 from gossamer.errors import GossamerError
 from gossamer.frontier.moving import MovedError, Standing, State
-from gossamer.frontier.statements import read_statements
-from gossamer.frontier.upgrading import refuse_older_workers
+from gossamer.frontier.sql import read_statements, refuse_older_workers
 from gossamer.records import Scope
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
@@ -40,7 +39,7 @@ _FOLDER = resources.files("gossamer.frontier.sqlite")
 SQL = read_statements(_FOLDER / "queries.sql")
 
 
-class Transaction:
+class SqliteTransaction:
     """One transaction: its statements, the crawl's terms and time, and counters that are saved at its end."""
 
     def __init__(self, connection: sqlite3.Connection, boot_s: float) -> None:
@@ -125,16 +124,16 @@ class Readable(ABC):
         """Close the file."""
 
     @abstractmethod
-    def transaction(self, operation: str) -> AbstractContextManager[Transaction]:
+    def transaction(self, operation: str) -> AbstractContextManager[SqliteTransaction]:
         """Run one write transaction: all of it is committed and synced, or nothing has happened."""
 
     @contextmanager
-    def snapshot(self) -> Iterator[Transaction]:
+    def snapshot(self) -> Iterator[SqliteTransaction]:
         """Read several things as of one instant; writes nothing and waits for nobody."""
         with self.reading() as connection:
             try:
                 connection.execute("BEGIN")
-                yield Transaction(connection, self._clock())
+                yield SqliteTransaction(connection, self._clock())
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -156,7 +155,7 @@ class Readable(ABC):
         return (int(version),)
 
 
-class Database(Readable):
+class SqliteDatabase(Readable):
     """A connection to the frontier's file, for those who work with it."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -204,7 +203,7 @@ class Database(Readable):
         yield self.connection
 
     @contextmanager
-    def transaction(self, operation: str, *, of_a_move: bool = False) -> Iterator[Transaction]:
+    def transaction(self, operation: str, *, of_a_move: bool = False) -> Iterator[SqliteTransaction]:
         """Run one write transaction: all of it is committed and synced, or nothing has happened.
 
         Refused from the moment on in which a move begins, but for what the move itself does.
@@ -214,7 +213,7 @@ class Database(Readable):
             try:
                 self.connection.execute(SQL["begin"])  # in here: one that fails may have begun all the same
                 began = time.perf_counter()
-                tx = Transaction(self.connection, self._clock())  # plant: crawl-on-wall-clock
+                tx = SqliteTransaction(self.connection, self._clock())  # plant: crawl-on-wall-clock
                 if tx.standing.state is not State.LIVE and not of_a_move:
                     raise MovedError(str(self.path), tx.standing, here="sqlite", folders=[self.path.parent])
                 yield tx

@@ -10,17 +10,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from gossamer.frontier import NO_TERMS, FrontierError
+from gossamer.frontier.batches import RecentLinks, count_claims, count_links
 from gossamer.frontier.clock import boot_seconds
-from gossamer.frontier.counting import count_claims, count_links
 from gossamer.frontier.moving import MovedError, State
-from gossamer.frontier.recent import RecentLinks
 from gossamer.frontier.sqlite.adding import add_links, within_scope
 from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
 from gossamer.frontier.sqlite.barring import unbar, wake_spent, walk_all_queued, walk_barred
 from gossamer.frontier.sqlite.claiming import claim_due, until_claimable
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
-from gossamer.frontier.sqlite.database import SQL, Database, Readable, Transaction
-from gossamer.frontier.sqlite.reader import Reader
+from gossamer.frontier.sqlite.database import SQL, Readable, SqliteDatabase, SqliteTransaction
+from gossamer.frontier.sqlite.reader import SqliteReader
 from gossamer.frontier.sqlite.reading import crawl_stats, find_hosts, find_site, find_url
 from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
@@ -52,7 +51,7 @@ class SqliteFrontier:
 
     def __init__(self, path: Path, *, clock: Clock = boot_seconds, to_read: bool = False) -> None:
         """Open the frontier in this file: to work, creating or upgrading it as needed, or only to read."""
-        self._database: Readable = Reader(path, clock) if to_read else Database(path, clock)
+        self._database: Readable = SqliteReader(path, clock) if to_read else SqliteDatabase(path, clock)
         standing = self._database.standing()
         self.identity = standing.identity
         if standing.state is State.MOVED:
@@ -68,7 +67,7 @@ class SqliteFrontier:
         self._database.close()
 
     @contextmanager
-    def _transaction(self, operation: str) -> Iterator[Transaction]:
+    def _transaction(self, operation: str) -> Iterator[SqliteTransaction]:
         try:
             with _translated(), self._database.transaction(operation) as tx:
                 yield tx

@@ -25,17 +25,17 @@ from gossamer.frontier.moving import (
     COUNTERS,
     FLAGS,
     LARGE,
-    Crawl,
+    CarriedCrawl,
     MovedError,
     Standing,
     State,
     columns,
     names,
 )
+from gossamer.frontier.sql import read_statements
 from gossamer.frontier.sqlite.auditing import audit
-from gossamer.frontier.sqlite.database import Database
+from gossamer.frontier.sqlite.database import SqliteDatabase
 from gossamer.frontier.sqlite.engine import SqliteFrontier
-from gossamer.frontier.statements import read_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,7 +68,7 @@ class SqliteSource:
     def __init__(self, path: Path, *, clock: Clock = boot_seconds) -> None:
         self._path = path
         self._clock = clock
-        self._database = Database(path, clock)
+        self._database = SqliteDatabase(path, clock)
 
     def standing(self) -> Standing:
         with _translated():
@@ -104,7 +104,7 @@ class SqliteSource:
 
             yield change
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> CarriedCrawl:
         with _translated():
             return _read_crawl(self._database.connection)
 
@@ -137,17 +137,17 @@ class SqliteTarget:
     def refuse_if_taken(self, identity: str) -> None:
         if not self._path.exists():
             return
-        with closing(Database(self._path, self._clock)) as database:
+        with closing(SqliteDatabase(self._path, self._clock)) as database:
             standing = database.standing()
         if standing.state is not State.MOVED or standing.identity != identity:
             raise GossamerError(
                 f"{self._path} holds a frontier that was not moved away: put that file elsewhere, or delete it."
             )
 
-    def prepare(self, move: str, crawl: Crawl) -> None:
+    def prepare(self, move: str, crawl: CarriedCrawl) -> None:
         with _translated():
             _remove(self._arriving, *_GATES)
-            with closing(Database(self._arriving, self._clock)):
+            with closing(SqliteDatabase(self._arriving, self._clock)):
                 pass  # makes the tables
             self._connection = connection = sqlite3.connect(self._arriving, isolation_level=None)
             for setting in _BULK:
@@ -202,7 +202,7 @@ class SqliteTarget:
             _sync(self._arriving)
             _sync(self._arriving.parent)
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> CarriedCrawl:
         with _translated():
             return _read_crawl(self._open())
 
@@ -213,7 +213,7 @@ class SqliteTarget:
         return _read_large(self._open())
 
     def audit(self) -> list[str]:
-        with _translated(), closing(Database(self._arriving, self._clock)) as database:
+        with _translated(), closing(SqliteDatabase(self._arriving, self._clock)) as database:
             return audit(database)
 
     def go_live(self, move: str) -> None:
@@ -253,10 +253,10 @@ def _filled(statement: str, table: str) -> str:
     )  # fmt: skip
 
 
-def _read_crawl(connection: sqlite3.Connection) -> Crawl:
+def _read_crawl(connection: sqlite3.Connection) -> CarriedCrawl:
     terms = tuple(connection.execute(_filled("read_crawl", "crawl")).fetchone())
     clock_ms, *counters = connection.execute(_filled("read_counters", "crawl")).fetchone()
-    return Crawl(terms=terms, clock_ms=clock_ms, counters=tuple(counters))
+    return CarriedCrawl(terms=terms, clock_ms=clock_ms, counters=tuple(counters))
 
 
 def _read_small(connection: sqlite3.Connection, table: str) -> Iterator[Sequence[Row]]:

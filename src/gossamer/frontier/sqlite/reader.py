@@ -25,6 +25,7 @@ from urllib.parse import quote
 
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
+from gossamer.frontier.sql import refuse_other_schema
 from gossamer.frontier.sqlite.database import (
     SQL,
     Readable,
@@ -35,14 +36,13 @@ from gossamer.frontier.sqlite.database import (
     schema_version,
     unopened,
 )
-from gossamer.frontier.upgrading import refuse_other_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
     from gossamer.frontier.clock import Clock
-    from gossamer.frontier.sqlite.database import Transaction
+    from gossamer.frontier.sqlite.database import SqliteTransaction
 
 TRIES: Final = 5  # to open files, while a crawl starts or ends
 _READ_ONLY: Final = "mode=ro"
@@ -78,7 +78,7 @@ class Files:
         return self.log is not None and self.log.size > 0
 
 
-class Reader(Readable):
+class SqliteReader(Readable):
     """A connection that only reads."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -118,7 +118,7 @@ class Reader(Readable):
         if self._is_immutable and _mark(self._path) != self._files.database:
             raise sqlite3.OperationalError(_CHANGED)
 
-    def transaction(self, operation: str) -> AbstractContextManager[Transaction]:
+    def transaction(self, operation: str) -> AbstractContextManager[SqliteTransaction]:
         """Refuse to write."""
         raise AssertionError(f"{operation}: this frontier was opened to read")
 

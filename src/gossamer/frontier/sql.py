@@ -1,7 +1,11 @@
-"""When a frontier's schema may be changed: never by a reader, else only while no worker uses the older one."""
+"""The SQL files of an engine: its named statements, and when its schema may be upgraded.
+
+A reader never upgrades a schema; other commands do so only while no worker of an older version is running.
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -10,8 +14,20 @@ from gossamer.frontier.clock import boot_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from importlib.resources.abc import Traversable
 
-LOOK_S = 0.25  # between two looks
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_COMMENT = re.compile(r"^\s*--.*\n?", re.MULTILINE)
+LOOK_S = 0.25  # between two looks at the heartbeats
+
+
+def read_statements(file: Traversable) -> dict[str, str]:
+    """Return the statements of a file by the name each carries in its `-- name:` line."""
+    _, *named = _NAME.split(file.read_text(encoding="utf-8"))
+    names, texts = named[::2], named[1::2]
+    if len(set(names)) != len(names):
+        raise ValueError(f"{file.name} gives one name to two statements")
+    return {name: _COMMENT.sub("", text).strip() for name, text in zip(names, texts, strict=True)}
 
 
 def refuse_older_workers(place: str, beats: Callable[[], Mapping[int, int]], silence_s: float) -> None:
