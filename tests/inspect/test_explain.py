@@ -145,7 +145,7 @@ def back_off(crawl: Planted) -> None:
     crawl.links("https://a.test/2")
 
 
-def set_aside(crawl: Planted) -> None:
+def suspended(crawl: Planted) -> None:
     seeded(crawl, wait_s=21_600, failures=10)
     crawl.links("https://a.test/2")
 
@@ -401,10 +401,10 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
     ),
     (back_off, {}, "https://a.test/2", "back-off: Its site's next turn is in 5 min: it failed 4 times in a row", []),
     (
-        set_aside,
+        suspended,
         {},
         "a.test",
-        "set aside: Its site's next turn is in 6 h 0 min: it failed 10 times in a row and is set aside.",
+        "suspended: Its site's next turn is in 6 h 0 min: it failed 10 times in a row and is suspended for 21600 s.",
         [],
     ),
     (retry_after, {}, "a.test", "Retry-After: Its site's next turn is in 15 min: it answered 429", ["request"]),

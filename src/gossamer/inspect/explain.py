@@ -25,7 +25,7 @@ from gossamer.inspect.facts import (
 from gossamer.inspect.requests import RequestFilter, RequestLog, requests_of
 from gossamer.records import Reason, RequestKind, UrlStatus
 from gossamer.rules.hosts import NO_HOST, has_answered, is_fresh, rules_of
-from gossamer.rules.pace import slowness_wait_s, turn_wait
+from gossamer.rules.pace import WaitCause, turn_wait, with_slowness
 from gossamer.rules.robots import decide
 from gossamer.rules.scope import Exclusions, Scope
 from gossamer.rules.sitemaps import names_any
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import FrontierReader
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
+    from gossamer.rules.pace import TurnWait
     from gossamer.store.reading import Folders
     from gossamer.urls import Url
 
@@ -66,7 +67,7 @@ class Cause(StrEnum):
     SILENT = "host does not answer"
     RETRY = "retry"
     RETRY_AFTER = "Retry-After"
-    SET_ASIDE = "set aside"
+    SUSPENDED = "suspended"
     BACK_OFF = "back-off"
     CRAWL_DELAY = "Crawl-delay"
     SITE_DELAY = "site delay"
@@ -274,29 +275,29 @@ def _next_turn(
     wait_s = site.wait_s or 0.0
     if wait_s == 0:
         return Cause.DUE, "Its site is due: the next worker with free capacity takes it."
-    ruled_s = turn_wait(
+    ruled = turn_wait(
         terms.pace,
         delay_s=terms.site_delay_s,
         crawl_delay_s=site.own_delay_s,
         retry_after_s=None,
         failures=site.failures,
-    ).wait_s
+    )
     turn = f"Its site's next turn is {wait(wait_s)}: "
-    if blocked := [host for host in hosts if host.blocked_s > ruled_s]:
+    if blocked := [host for host in hosts if host.blocked_s > ruled.wait_s]:
         host = blocked[0]
         if awaits_robots(host) and not host.silent:
             return Cause.BLOCKED, turn + f"the robots.txt of {host.host} failed and is requested again then."
         return Cause.SILENT if host.silent else Cause.BACK_OFF, turn + f"{host.host} {host_in_words(host)}."
-    if slow := _slowness(site, last, ruled_s, terms):
+    if slow := _slowness(site, last, ruled, terms):
         return Cause.SLOW, turn + slow
-    if wait_s > ruled_s + SLACK_S:
+    if wait_s > ruled.wait_s + SLACK_S:
         if last and last[-1].status in TURNED_AWAY:
             return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} with a Retry-After."
         return Cause.RETRY, turn + "all its queued URLs failed before and are tried again then."
-    return _paced(site, ruled_s, turn, terms)
+    return _paced(site, ruled, turn, terms)
 
 
-def _slowness(site: SiteState, last: Sequence[RequestRow], ruled_s: float, terms: Terms) -> str:
+def _slowness(site: SiteState, last: Sequence[RequestRow], ruled: TurnWait, terms: Terms) -> str:
     """Return a sentence if the site waits because its last answer was slow; empty if it waits for another reason.
 
     The frontier knows the wait but not its cause. The last request shows it: how long it took, and what it asked for.
@@ -306,20 +307,21 @@ def _slowness(site: SiteState, last: Sequence[RequestRow], ruled_s: float, terms
         return ""
     request = in_turns[-1]
     response_s = request.ended_at - request.started_at
-    slow_s = slowness_wait_s(delay_s=max(terms.site_delay_s, site.own_delay_s), response_s=response_s)
-    if slow_s <= max(ruled_s, request.wait_s) or (site.wait_s or 0.0) > slow_s + SLACK_S:
+    slow = with_slowness(ruled, delay_s=max(terms.site_delay_s, site.own_delay_s), response_s=response_s)
+    is_cause = slow.cause is WaitCause.SLOWNESS and slow.wait_s > request.wait_s
+    if not is_cause or (site.wait_s or 0.0) > slow.wait_s + SLACK_S:
         return ""
-    return f"its last answer took {span(response_s)}, so it is left alone for {span(slow_s)}."
+    return f"its last answer took {span(response_s)}, so it is left alone for {span(slow.wait_s)}."
 
 
-def _paced(site: SiteState, ruled_s: float, turn: str, terms: Terms) -> tuple[Cause, str]:
-    """Explain which rule of pace makes a site wait for `ruled_s` between two turns."""
-    if ruled_s > max(terms.site_delay_s, site.own_delay_s):
-        turn += f"it failed {count(site.failures, 'time')} in a row and is "
-        if site.failures >= terms.pace.set_aside_failures:
-            return Cause.SET_ASIDE, turn + "set aside."
-        return Cause.BACK_OFF, turn + f"left alone for {delay(ruled_s)}."
-    if site.own_delay_s > terms.site_delay_s:
+def _paced(site: SiteState, ruled: TurnWait, turn: str, terms: Terms) -> tuple[Cause, str]:
+    """Explain which rule of pace makes a site wait between two turns."""
+    failed = f"it failed {count(site.failures, 'time')} in a row and is"
+    if ruled.cause is WaitCause.SUSPENDED:
+        return Cause.SUSPENDED, turn + f"{failed} suspended for {delay(ruled.wait_s)}."
+    if ruled.cause is WaitCause.BACKOFF:
+        return Cause.BACK_OFF, turn + f"{failed} left alone for {delay(ruled.wait_s)}."
+    if ruled.cause is WaitCause.CRAWL_DELAY:
         return Cause.CRAWL_DELAY, turn + f"its robots.txt asks for {delay(site.own_delay_s)} between two pages."
     if terms.site_delay_s > terms.pace.delay_s:
         return Cause.SITE_DELAY, turn + f"you gave it a delay of {delay(terms.site_delay_s)}."
