@@ -11,15 +11,17 @@ import json
 import re
 import tempfile
 from contextlib import ExitStack, contextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import duckdb
 
+from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot, views
+from gossamer.inspect.folder_errors import damaged
 from gossamer.inspect.interrupting import ended_by_ctrl_c
-from gossamer.inspect.mistakes import as_mistake
 from gossamer.store.schemas import PAGES, TABLES
 
 if TYPE_CHECKING:
@@ -34,6 +36,11 @@ MEMORY_BYTES: Final = 1_000_000_000  # for sorting and grouping; DuckDB spills t
 _ONLY_READS: Final = "a query only reads: give it one statement that begins with SELECT, WITH or FROM"
 _FORBIDDEN: Final = re.compile("COPY|EXECUTE")  # operators of a plan
 _HIDDEN: Final = "stored"  # the schema of internal tables
+
+_NO_COLUMN: Final = re.compile(r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"')
+_NO_TABLE: Final = re.compile(r"Table with name (\S+) does not exist")
+_DAMAGED: Final = (duckdb.IOException, duckdb.InvalidInputException)
+_KIND: Final = re.compile(r"^[A-Z][\w -]*? Error: ")  # "Binder Error: ..."
 
 # All rows but the last of each URL with several rows; if times are equal, the row of the later file is the last.
 _SUPERSEDED: Final = """
@@ -191,3 +198,29 @@ def _operators(plan: Any) -> Iterator[str]:
     for step in plan if isinstance(plan, list) else [plan]:
         yield str(step.get("name", ""))
         yield from _operators(step.get("children", []))
+
+
+def as_mistake(error: duckdb.Error, columns: Mapping[str, Sequence[str]], folders: Sequence[Path]) -> GossamerError:
+    """Return the error of a query, given the columns of the tables and the folders of the crawl."""
+    said = str(error)
+    if found := _NO_COLUMN.search(said):
+        every = dict.fromkeys(column for names in columns.values() for column in names)
+        return _unknown("column", found[1] or found[2], list(every))
+    if found := _NO_TABLE.search(said):
+        return _unknown("table", found[1], list(columns))
+    if isinstance(error, duckdb.PermissionException) or "configuration has been locked" in said:
+        return GossamerError(f"a query reads only the crawl's own tables: {', '.join(columns)}")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return GossamerError("the query needs more memory and temporary disk space than there is")
+    what = _KIND.sub("", said.strip().splitlines()[0]).rstrip(".!")
+    if isinstance(error, _DAMAGED) and "parquet" in said.lower():
+        return damaged(f"a file of the crawl cannot be read ({what})", folders)
+    return GossamerError(f"the query cannot be run: {what}")
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> GossamerError:
+    nearest = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
+    advice = (
+        f"did you mean {nearest[0]}?" if nearest else f"`{to_type('query', '--tables')}` lists all tables and columns"
+    )
+    return GossamerError(f"there is no {kind} {name}; {advice}")
