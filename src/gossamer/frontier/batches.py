@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def count_links(offered: int, new: int) -> None:
-    """Count links that were offered to the frontier, of which so many were new."""
+    """Count links that were offered to the frontier, and how many of them were new."""
     metrics.FRONTIER_LINKS_TOTAL.labels("new").inc(new)
     metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(offered - new)
 
@@ -32,12 +32,12 @@ class RecentLinks:
     """
 
     def __init__(self, most: int) -> None:
-        """Remember at most so many links; the oldest are forgotten first."""
+        """Remember at most `most` links; the oldest are forgotten first."""
         self._most = most
         self._depths: dict[bytes, int] = {}
 
     def unknown(self, links: Iterable[Link]) -> list[Link]:
-        """Return the links that have to be asked about. Seeds always are: they also mark their site."""
+        """Return the links that may be new. Seeds always may: they also mark their site."""
         depths = self._depths
         return [
             link for link in links
@@ -55,5 +55,5 @@ class RecentLinks:
                 del depths[oldest]
 
     def clear(self) -> None:
-        """Forget everything: after an error nobody knows what was committed."""
+        """Forget everything: after an error it is unknown what was committed."""
         self._depths.clear()

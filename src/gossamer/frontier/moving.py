@@ -173,13 +173,13 @@ def names(table: str) -> str:
 
 
 class Source(Protocol):
-    """The frontier that a crawl leaves. Whoever holds it holds the folder's lock."""
+    """The frontier that a crawl leaves. The caller holds the folder's lock."""
 
     def standing(self) -> Standing:
         """Return what its database says."""
 
     def settle(self, say: Callable[[str], None]) -> None:
-        """Make sure that no worker lives, anywhere, and free what the dead own, each site a full delay from now."""
+        """Make sure that no worker lives, anywhere, and free the sites of dead workers with a full delay from now."""
 
     def leave(self, move: str, to: Destination) -> None:
         """Let nothing else write to it from now on. What was begun before is finished or undone."""
@@ -203,7 +203,7 @@ class Source(Protocol):
         """Delete it; only once the crawl has left."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 class Target(Protocol):
@@ -240,4 +240,4 @@ class Target(Protocol):
         """Delete an unfinished copy, if that is quick: the move was called off."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""

@@ -33,8 +33,8 @@ def read_statements(file: Traversable) -> dict[str, str]:
 def refuse_older_workers(place: str, beats: Callable[[], Mapping[int, int]], silence_s: float) -> None:
     """Raise GossamerError if a worker of an older version shows life.
 
-    `beats` reads the heartbeat counters of all workers that nobody has declared dead. Where there are some, this takes
-    until one of them moves, or until none has for `silence_s`: a crash leaves workers behind that only look alive.
+    `beats` reads the heartbeat counters of all workers that are not declared dead. If there are any, this waits until
+    one counter moves, or until none has moved for `silence_s`: a crash leaves workers that only look alive.
     """
     before, began_s = beats(), boot_seconds()
     is_over = not before

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int, int]  # a site's shard, number and arrival number
     Coming = tuple[int, int, bytes, int, Link]  # shard, site's number, URL's hash, arrival number
 
-EXCLUSIONS_LOCK = 0x676F7301  # with the crawl's number: shared by those who create sites
+EXCLUSIONS_LOCK = 0x676F7301  # with the crawl's number: shared by transactions that create sites
 _STAGE_TYPES = ("int4", "int2", "int8", "bytea", "int4")
 _QUEUE_TYPES = ("int2", "int2", "int8", "int8", "int4", "int4", "int2", "int2", "bytea", "bytea", "text", "int4")
 
@@ -60,7 +60,7 @@ def add_links(tx: PostgresTransaction, links: Sequence[Link]) -> int:
     batch.mark_seeds(created)
     fresh = batch.add_new()
     tx.mine["known"] += len(fresh)
-    # Nobody else can see a site of our own making, let alone put it to rest.
+    # No other transaction sees a site that this one created, so none can put it to rest.
     _wake(tx, batch.by_shard({link.site for *_, link in fresh} - created))
     return len(fresh)
 
@@ -68,7 +68,7 @@ def add_links(tx: PostgresTransaction, links: Sequence[Link]) -> int:
 class _Batch:
     """Links on their way in: each URL once, as it first came, at the smallest depth it came with.
 
-    A link's number is its place in the order of keys: everybody takes locks and walks the indexes in that order.
+    A link's number is its place in the order of keys: all transactions take locks and walk the indexes in that order.
     """
 
     def __init__(self, tx: PostgresTransaction, links: Sequence[Link], arrival: int) -> None:
@@ -158,7 +158,7 @@ class _Batch:
         """Accept what is new and lower depths; return the new links."""
         new = list(compress(self._coming, self._is_new))
         added = {row.url_hash for row in self._tx.run("add_seen", is_new=bytes(self._is_new))} if new else set()
-        if len(added) < len(new):  # somebody else added some since we looked, perhaps from farther away
+        if len(added) < len(new):  # another transaction added some since `unseen`, perhaps at a greater depth
             self._nearer = [self._coming[row.n] for row in self._tx.run("unseen")]
         self._lower_depths()
         fresh = [one for one in new if one[2] in added]

@@ -32,12 +32,12 @@ _ADVICE: dict[type[psycopg.Error], str] = {
     errors.DiskFull: "its disk is full: make room there",
     errors.ConnectionTimeout: "it does not answer: see that its server runs, is not paused, and is reached from here",
 }
-# For a user who only reads.
+# For a database user that only reads.
 _READERS_ADVICE: dict[type[psycopg.Error], str] = {
     errors.InsufficientPrivilege: "its user may not read the crawl: grant it USAGE on the schema gossamer, and SELECT "
     "on all tables in that schema",
 }
-# Whoever is refused a connection gets these words and no code.
+# A refused connection gets these words and no error code.
 _REFUSALS = ("too many clients", "connection slots are reserved", "too many connections")
 
 CONNECT_S = 10  # per host that the address names
@@ -85,7 +85,7 @@ class Address:
         self.text = text
         self._to_read = to_read
         given_timeout = parts.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT")
-        self.connect_timeout = str(given_timeout or CONNECT_S)  # in seconds, if the operator writes no nonsense
+        self.connect_timeout = str(given_timeout or CONNECT_S)  # seconds; the driver refuses other text
         given = str(parts.get("password") or "")
         self._secrets = {given, quote(given, safe=""), os.environ.get("PGPASSWORD", "")} - {""}
         host = parts.get("host") or parts.get("hostaddr") or os.environ.get("PGHOST") or "this machine"

@@ -42,7 +42,7 @@ def audit(database: PostgresDatabase) -> list[str]:
 
     Others may write between two steps. Each step is one snapshot, so what it compares row by row is exact. Known
     and settled URLs are never forgotten: a count of them lies between the counters as they were before and after.
-    What goes up and down is compared only if nobody wrote.
+    Counters that also fall are compared only if nothing was written meanwhile.
     """
     writes, before, reasons_before = _counters(database)
     found = Contradictions()
@@ -128,7 +128,7 @@ def _audit_queue(database: PostgresDatabase, found: Contradictions) -> None:
 
 
 def _audit_sites(database: PostgresDatabase, found: Contradictions) -> Counter[str]:
-    """A site with queued URLs is found by claims, and one in hand is in somebody's."""
+    """Check that claims find every site with queued URLs, and that every site in hand has an owner."""
     counted: Counter[str] = Counter(sites=0, sites_with_work=0, in_hand=0)
     for row in _walk_sites(database):
         counted["sites"] += 1

@@ -39,7 +39,7 @@ def unbar(tx: PostgresTransaction, barred: Iterable[tuple[Link, Reason]]) -> Non
 
 
 def _columns(urls: Iterable[Keyed]) -> list[dict[str, object]]:
-    """Return values for a statement per shard, sorted, so that nobody deadlocks."""
+    """Return values for a statement per shard, sorted, so that no two transactions deadlock."""
     shards: defaultdict[int, dict[tuple[int, bytes], Reason]] = defaultdict(dict)
     for key, url_hash, reason in sorted(urls):
         shards[key.shard].setdefault((key.site_id, url_hash), reason)

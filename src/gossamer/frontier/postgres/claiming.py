@@ -33,13 +33,13 @@ class Taken:
     """What a claim has brought so far."""
 
     claims: list[Claim] = field(default_factory=list)
-    untidy: list[SiteKey] = field(default_factory=list)  # due, but not to be had before somebody puts them in order
+    untidy: list[SiteKey] = field(default_factory=list)  # due, but their queues have to be put in order first
     wait_s: float | None = 0.0  # until a claim is of use again, if this one brought nothing
     gone: bool = False
 
 
 def claim_due(tx: PostgresTransaction, sites: int) -> Taken:
-    """Own up to so many due sites, within this worker's fair share and the page limit."""
+    """Own at most `sites` due sites, within this worker's fair share and the page limit."""
     tx.has_written = False
     if tx.page_limit is not None:
         tx.run("lock_crawl")
@@ -142,10 +142,10 @@ def host_state(tx: PostgresTransaction, row: Sequence[Any]) -> HostState:
 
 
 def tidy(tx: PostgresTransaction, keys: Sequence[SiteKey]) -> None:
-    """Bring what woke up into the order of due sites, what is blocked out of it; let those with nothing left rest.
+    """Put the queues of due sites in order: return woken URLs to it, take blocked ones out, let empty sites rest.
 
-    A transaction must stay short, or heartbeats and those who add links would wait: what is not reached is found by the
-    next claim.
+    A transaction must stay short, or heartbeats and transactions that add links would wait. The next claim finds what
+    this one does not reach.
     """
     spend_sites(tx, keys)
     moved = 0

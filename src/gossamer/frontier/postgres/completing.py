@@ -106,7 +106,7 @@ def _settle(tx: PostgresTransaction, known: Sequence[tuple[SiteKey, Visit]]) -> 
 
 
 def _keep_facts(tx: PostgresTransaction, known: Sequence[tuple[SiteKey, Visit]]) -> None:
-    """Keep robots rules, and the delays that sites ask for: facts, whoever brings them."""
+    """Store robots rules and the delays that sites ask for: facts, also in a late report."""
     tx.each("keep_host", [
         {
             "shard": key.shard, "site_id": key.site_id, "name": host.host, "rules": host.rules,

@@ -1,4 +1,4 @@
-"""A connection on which every wait ends: with an answer, or with an error when the server hangs or nobody cares."""
+"""A connection on which every wait ends: with an answer, or with an error if the server hangs or a thread closes it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-EXTRA_TIMEOUT_S = 1.0  # with the server, which may have time limits of its own, and words for them
+EXTRA_TIMEOUT_S = 1.0  # so that the server's own time limit, whose message is better, comes first
 PING_S = 10
-_SILENCE = "it has not answered for {:.0f} s: see whether it is paused, overloaded, or waits for somebody's lock"
+_SILENCE = "it has not answered for {:.0f} s: see whether it is paused, overloaded, or waits for a lock"
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """The server's own time limits are of no use when it does not answer at all: here the client has its own."""
+    """A connection with the client's own time limit: the server's limits do not help if it does not answer at all."""
 
-    timeout_s = math.inf  # with one answer
-    abandoned = False  # set by another thread: whoever waits here is to give up
+    timeout_s = math.inf  # for one answer
+    abandoned = False  # set by another thread: the thread that waits here gives up
     _is_without_timeout = False
 
     @contextmanager
@@ -52,7 +52,7 @@ class BoundedConnection(psycopg.Connection[Any]):
                 ready = yield wanted
                 if not ready and (self.abandoned or time.monotonic() > give_up_s):
                     if self.abandoned or not (self._is_without_timeout and self._answers_others()):
-                        self.pgconn.finish()  # so that nobody asks it anything more, such as to roll back
+                        self.pgconn.finish()  # so that nothing more is sent on it, such as a rollback
                         raise psycopg.OperationalError(_SILENCE.format(self.timeout_s))
                     give_up_s = time.monotonic() + self.timeout_s
                 wanted = steps.send(ready)
@@ -61,13 +61,13 @@ class BoundedConnection(psycopg.Connection[Any]):
             return result
 
     def _answers_others(self) -> bool:
-        """Tell whether the server has a word, and be it a refusal, for somebody who comes without a password."""
-        somebody = make_conninfo(self.info.dsn, connect_timeout=PING_S)
-        return PGconn.ping(somebody.encode()) in (Ping.OK, Ping.REJECT)
+        """Return whether the server answers a connection without a password, even with a refusal."""
+        without_password = make_conninfo(self.info.dsn, connect_timeout=PING_S)
+        return PGconn.ping(without_password.encode()) in (Ping.OK, Ping.REJECT)
 
 
 def connect(address: Address, timeout_s: float) -> BoundedConnection:
-    """Open a connection with so much patience for one answer, and for a network that swallows everything."""
+    """Open a connection with a time limit for one answer, and for a network that loses packets."""
     connection = BoundedConnection.connect(
         address.text,
         autocommit=True,

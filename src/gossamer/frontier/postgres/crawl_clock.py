@@ -1,9 +1,10 @@
 """The clock of a crawl that many machines share: the server's, carried forward by each worker's own boot clock.
 
 Crawl time is the server's clock plus an offset that the database keeps. A worker reads both once and from then on
-counts by itself, so that a jump of the server's clock is never followed; whoever lives through a jump mends the offset,
-so that nobody who joins later follows it either. What is slower than a jump is the ordinary drift between two clocks,
-and is followed. When nobody lived, the clock stood still: `resume` sets it going from where it was last saved.
+counts by itself, so that it never follows a jump of the server's clock. A worker that lives through a jump corrects the
+offset, so that workers that join later do not follow it either. Anything slower than a jump is the ordinary drift
+between two clocks, and is followed. While no worker lives, the clock stands still: `resume` restarts it from its saved
+value.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class CrawlClock:
         self._most_ms = 0.0
 
     def forget(self) -> None:
-        """Take the next reading as it is: whoever joins anew has nothing to carry forward."""
+        """Take the next reading as it is: a worker that joins has nothing to carry forward."""
         self._run = None
 
     def observe(self, reading: Reading) -> float | None:
@@ -72,7 +73,7 @@ class CrawlClock:
         if reading.offset_ms == self._offset_ms:
             self._offset_ms = (least + most) / 2 - (reading.least_ms + reading.most_ms) / 2 + reading.offset_ms
             return self._offset_ms
-        # Somebody who lived through a jump that we did not notice, since we joined just then, knows better.
+        # Another worker corrected a jump that this one did not notice because it joined just then.
         self._at_s, self._offset_ms = reading.received_s, reading.offset_ms
         self._least_ms, self._most_ms = min(least, reading.least_ms), max(most, reading.most_ms)
         return None

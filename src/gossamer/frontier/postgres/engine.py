@@ -259,7 +259,7 @@ class PostgresFrontier:
                     yield added.popleft().result()
             except KeyboardInterrupt:
                 for frontier in (self, another):
-                    frontier.close()  # whoever waits for a server that hangs gives up
+                    frontier.close()  # a thread that waits for a hanging server gives up
                 raise
 
     def claim(self, sites: int) -> Claimed | Gone:

@@ -16,7 +16,7 @@ _KEY = Struct(">B7xq")  # the first byte of a digest, and its second half
 
 
 class SiteKey(NamedTuple):
-    """A site's place. Sorted as the database sorts it, so that everybody takes locks in one order."""
+    """A site's key. It sorts as in the database, so that all transactions take locks in one order."""
 
     shard: int
     site_id: int

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _SCRIPTS = resources.files("gossamer.frontier.postgres") / "migrations"
 LEASE_S = 60.0  # unless a crawl has another
 TERMS_VERSION = 2  # the first that kept it
-_LOCK = 0x676F7373616D6572  # of this database, while its schema changes; any number that nobody else uses
+_LOCK = 0x676F7373616D6572  # held while the schema changes; any number that no other program uses
 
 
 def migrate(connection: BoundedConnection, place: str) -> None:
-    """Run what is missing of the numbered scripts, each once. Whoever comes first does, and others wait for it."""
+    """Run the numbered scripts that are missing, each once. The first process runs them; others wait for it."""
     scripts = _scripts()
     version = schema_version(connection)
     if version == len(scripts):

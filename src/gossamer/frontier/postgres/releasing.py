@@ -1,7 +1,7 @@
 """Giving sites back, and putting them to rest, inside a transaction.
 
 A site is put to rest only under FOR UPDATE, after a second look at its queue: see hold_awake in queries.sql. One that
-is busy, because somebody adds to it, is not waited for: it stays awake until a claim finds it empty.
+is locked by a transaction that adds links to it is not waited for: it stays awake until a claim finds it empty.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOVE_URLS = 1_000  # deferred, woken or given up at a time: a site with a millio
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaving:
-    """A site that its owner, or somebody in its stead, gives back."""
+    """A site that its owner, or a recovery, releases."""
 
     key: SiteKey
     epoch: int
@@ -39,7 +39,7 @@ def owned_sites(tx: PostgresTransaction, worker: int, at_most: int | None = None
 
 
 def lock_visited(tx: PostgresTransaction, keys: Iterable[SiteKey]) -> dict[SiteKey, Row]:
-    """Lock sites, whoever owns them, before anything is done to any of them; return what they are like by then."""
+    """Lock sites, whatever their owner, before any of them is changed; return their state under the lock."""
     shards = by_shard(set(keys))
     answers = tx.each("lock_visited", [{"shard": shard, "sites": sites} for shard, sites in shards.items()])
     return {SiteKey(shard, row.site_id): row for shard, rows in zip(shards, answers, strict=True) for row in rows}
@@ -101,7 +101,7 @@ def release_sites(tx: PostgresTransaction, owner: int, leaving: Collection[Leavi
 
 
 def _lock_to_rest(tx: PostgresTransaction, owner: int, keys: Iterable[SiteKey]) -> list[SiteKey]:
-    """Lock those of these sites that nobody is adding to."""
+    """Lock those of these sites to which no transaction is adding links."""
     shards = by_shard(keys)
     values = [{"shard": shard, "sites": sites, "owner": owner} for shard, sites in shards.items()]
     answers = tx.each("lock_to_rest", values)

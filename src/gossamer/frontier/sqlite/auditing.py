@@ -45,7 +45,7 @@ def audit(database: Readable) -> list[str]:
 
     Others may write between two steps. Each step is one snapshot, so what it compares row by row is exact. Known
     and settled URLs are never forgotten: a count of them lies between the counters as they were before and after.
-    What goes up and down is compared only if nobody wrote.
+    Counters that also fall are compared only if nothing was written meanwhile.
     """
     with _translating():
         version = database.version()
@@ -122,7 +122,7 @@ def _audit_queue(database: Readable, found: Contradictions) -> None:
 
 
 def _audit_sites(database: Readable, found: Contradictions) -> Counter[str]:
-    """A site with queued URLs is found by claims, and one in hand is in somebody's."""
+    """Check that claims find every site with queued URLs, and that every site in hand has an owner."""
     counted: Counter[str] = Counter(sites=0, sites_with_work=0, in_hand=0)
     for row in _walk(database, "audit_sites", "site_id"):
         counted["sites"] += 1

@@ -75,7 +75,7 @@ def _link(row: sqlite3.Row) -> Link:
 
 
 def is_spent(tx: SqliteTransaction, pages: int) -> bool:
-    """Tell whether a site with so many pages has given all that the limit allows."""
+    """Return whether a site with this many pages has reached the limit of pages per site."""
     return tx.site_limit is not None and pages >= tx.site_limit
 
 

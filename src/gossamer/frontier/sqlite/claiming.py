@@ -23,7 +23,7 @@ RECHECK_S = 1.0  # when a claim depends on what others give back
 
 
 def claim_due(tx: SqliteTransaction, worker: int, sites: int) -> list[Claim]:
-    """Own up to so many due sites, within this worker's fair share and the page limit."""
+    """Own at most `sites` due sites, within this worker's fair share and the page limit."""
     sites = min(sites, _fair_share(tx, worker))
     claims: list[Claim] = []
     while len(claims) < sites and tx.pages_left != 0:

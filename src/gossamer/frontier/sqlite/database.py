@@ -129,7 +129,7 @@ class Readable(ABC):
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteTransaction]:
-        """Read several things as of one instant; writes nothing and waits for nobody."""
+        """Read several things as of one instant; writes nothing and waits for no lock."""
         with self.reading() as connection:
             try:
                 connection.execute("BEGIN")
@@ -156,7 +156,7 @@ class Readable(ABC):
 
 
 class SqliteDatabase(Readable):
-    """A connection to the frontier's file, for those who work with it."""
+    """A connection to the frontier's file, for workers and commands that write."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Open the file, creating or upgrading it as needed."""
@@ -234,9 +234,9 @@ class SqliteDatabase(Readable):
 
 
 class Gate:
-    """Lets one writer in at a time, and keeps one that comes back at once from overtaking those who wait.
+    """Admits one writer at a time, and keeps a writer that returns at once from overtaking those that wait.
 
-    Whoever holds `next` is first in line for `door`. SQLite's own busy handler polls with growing sleeps,
+    The process that holds `next` is first in line for `door`. SQLite's own busy handler polls with growing sleeps,
     so that a process that writes without pause can starve all others.
     """
 
@@ -256,7 +256,7 @@ class Gate:
         fcntl.flock(self._door, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Let go of the lock files."""
+        """Close the lock files."""
         os.close(self._next)
         os.close(self._door)
 

@@ -1,4 +1,4 @@
-"""The frontier's contract on SQLite. What each operation promises is said in `Frontier`; here is only how."""
+"""The frontier's contract on SQLite. `Frontier` says what each operation promises; this module says how."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ RECENT_LINKS = 100_000  # about 12 MB per worker
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Let what fails in SQLite fail as the contract says."""
+    """Raise the contract's error for an error of SQLite."""
     try:
         yield
     except sqlite3.Error as error:
@@ -84,8 +84,8 @@ class SqliteFrontier:
         page_limit: int | None = None,
         site_limit: int | None = None,
         scope: Scope = Scope.WEB,
-        terms: Mapping[str, str] = NO_TERMS,  # noqa: ARG002 - nobody else is there to share them
-        show_wait: Callable[[Waiting], None] | None = None,  # noqa: ARG002 - nor to wait for
+        terms: Mapping[str, str] = NO_TERMS,  # noqa: ARG002 - no other machine shares them
+        show_wait: Callable[[Waiting], None] | None = None,  # noqa: ARG002 - no other machine to wait for
     ) -> None:
         with self._transaction("resume") as tx:
             tx.execute(SQL["resume"], {
