@@ -193,7 +193,9 @@ def _give_way_to_canonical(turn: Turn, url: QueuedUrl, parsed: ParsedPage) -> Ge
     """Queue the canonical page in place of this one, as near to a seed; return why this one is not kept, if so."""
     is_wanted = turn.settings.keeping.canonical and not turn.closes_canonical_loop
     canonical = other_canonical(parsed.row.canonical, url.url) if is_wanted else None
-    if canonical is None or not _is_available(turn, url, canonical):
+    if canonical is None or canonical.url_hash in turn.visited:  # it led here, so it is no page itself
+        return None
+    if not _is_available(turn, url, canonical):
         return None
     state = yield LookUp(url=canonical)
     if state is UNAVAILABLE or not is_deferred_to(state):

@@ -209,6 +209,7 @@ class Turn:
         """Settle the URL that met a bug of ours: it is tried again, because it may not meet the bug again."""
         self.bug = bug
         url = self.guess or self.current  # while http is tried, the URL of the crawl is the guess
+        bug.add_note(f"This happened at {self.current.url}.")  # the log shows it below the traceback
         if url.url_hash in self._settled:
             return
         if url.tries < self.settings.pace.max_tries:
