@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gossamer.records import (
     Claim,
@@ -11,6 +11,8 @@ from gossamer.records import (
     Fetched,
     HostState,
     Kind,
+    Link,
+    Outcome,
     PageRow,
     ParsedPage,
     ParsedSitemap,
@@ -30,6 +32,7 @@ from gossamer.rules.traps import TrapGuard, TrapSettings
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.turn import Effects, Hooks, OperatorOrders, TurnMemories, TurnResult, TurnSettings, take_turn
 from gossamer.turn.steps import (
+    NOT_SENT,
     Ask,
     Asked,
     AskedElsewhere,
@@ -47,7 +50,7 @@ from gossamer.turn.steps import (
     StepInterruptedError,
     Wait,
 )
-from gossamer.urls import hash_url, identify
+from gossamer.urls import identify
 from gossamer.workbench import SiteInHand
 
 if TYPE_CHECKING:
@@ -104,6 +107,15 @@ def sitemap(*urls: str, sitemaps: Sequence[str] = (), **fields: Any) -> ParsedSi
     return ParsedSitemap(**given)
 
 
+class Request(NamedTuple):
+    """A request that the site of a turn got."""
+
+    url: str
+    began_s: float
+    ended_s: float
+    gap_s: float  # that must lie between this one and the one before
+
+
 @dataclass(slots=True, kw_only=True)
 class World:
     """What a turn meets. What is not in a table is ordinary: a page without links, a robots.txt that is not there.
@@ -126,22 +138,29 @@ class World:
 
     pace: PaceSettings = field(default_factory=PaceSettings)
     site_delays_s: Mapping[str, float] = field(default_factory=dict)
+    robots: RobotsSettings = field(default_factory=RobotsSettings)
     keeping: KeepingSettings = field(default_factory=KeepingSettings)
     scope: ScopeSettings = field(default_factory=ScopeSettings)
     traps: TrapSettings = field(default_factory=TrapSettings)
     sitemaps: SitemapSettings = field(default_factory=SitemapSettings)
     excluded: Sequence[str] = ()  # by the operator, before the turn
     excluded_after: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by a line of the trace: from then on
+    stops_after: str = ""  # a line of the trace: from then on, only requests are sent that finish something
     hooks: Hooks = field(default_factory=Hooks)
     in_outage: bool = False  # many other sites could not be reached a moment ago
+    outage_after: str = ""  # a line of the trace: from then on, no site can be reached
     interrupt_at: int | None = None  # the step, counted from 0, that does not end
     bug: Exception | None = None  # with which it does not; None: it is cancelled
 
     trace: list[str] = field(default_factory=list)
     commits: list[Effects] = field(default_factory=list)
+    kept: list[PageRow] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     clock_s: float = START_S
     site: SiteInHand = field(init=False)
     _orders: OperatorOrders = field(default_factory=OperatorOrders)
+    _outage: OutageGuard = field(default_factory=lambda: OutageGuard(OutageSettings(outage_sites=2)))
+    _is_stopping: bool = False
 
     def __post_init__(self) -> None:
         self.site = SiteInHand(
@@ -166,6 +185,8 @@ class World:
             while True:
                 if len(self.trace) == self.interrupt_at:
                     self.trace.append("interrupted")
+                    if isinstance(step, Commit):  # reported all the same: only the wait for it does not end
+                        self.commits.append(step.effects)
                     turn.throw(StepInterruptedError(self._now(), self.bug))
                     raise AssertionError("a turn that was interrupted takes no further step")
                 step = turn.send(self._reply(step))
@@ -179,6 +200,9 @@ class World:
         line, reply = self._perform(step)
         self.trace.append(line)
         self._exclude(self.excluded_after.get(line, ()))
+        self._is_stopping = self._is_stopping or line == self.stops_after
+        if line == self.outage_after:
+            self._begin_outage()
         return reply
 
     def _perform(self, step: Step) -> tuple[str, object]:
@@ -202,7 +226,10 @@ class World:
     def _keep(self, step: Keep | KeepAnswer | Deliver) -> tuple[str, object]:
         if isinstance(step, KeepAnswer):
             return f"archive {step.answer.status} {step.answer.url}", None
-        return f"{'keep' if isinstance(step, Keep) else 'deliver'} {step.row.url}", step.row
+        if isinstance(step, Deliver):
+            return f"deliver {step.row.url}", None
+        self.kept.append(step.row)
+        return f"keep {step.row.url}", step.row
 
     def _exchange(self, step: LookUp | LookUpHosts | Commit) -> tuple[str, object]:
         if isinstance(step, LookUp):
@@ -215,8 +242,12 @@ class World:
     def _ask(self, step: Ask) -> Asked:
         is_robots = step.kind is RequestKind.ROBOTS
         answer = self.answers.get(step.url, answered(step.url, 404 if is_robots else 200))
+        if self._is_stopping and not step.finishing:
+            answer = NOT_SENT
         if not isinstance(answer, Missing):
+            began_s, gap_s = self.clock_s, min(self.pace.step_gap_s, self.site.delay_s)
             self.clock_s += answer.duration_s
+            self.requests.append(Request(step.url, began_s, self.clock_s, gap_s))
         return Asked(answer=answer, moment=self._now())
 
     def _ask_elsewhere(self, step: AskElsewhere) -> AskedElsewhere:
@@ -238,7 +269,7 @@ class World:
         return TurnSettings(
             pace=self.pace,
             site_delays_s=self.site_delays_s,
-            robots=RobotsSettings(),
+            robots=self.robots,
             keeping=self.keeping,
             scope=self.scope,
             include=UrlPatterns(self.scope.include),
@@ -248,17 +279,19 @@ class World:
         )
 
     def _memories(self) -> TurnMemories:
-        outage = OutageGuard(OutageSettings(outage_sites=2))
         if self.in_outage:
-            for number in range(3):
-                outage.report(START_S, f"{number}.test", Reason.DNS_FAILED, tries=0)
+            self._begin_outage()
         return TurnMemories(
-            traps=TrapGuard(self.traps),
+            traps=TrapGuard(self.traps, halvings=8),  # a turn needs little, and megabytes take time
             sitemap_quota=SitemapQuota(self.sitemaps),
-            outage=outage,
+            outage=self._outage,
             orders=self._orders,
             hooks=self.hooks,
         )
+
+    def _begin_outage(self) -> None:
+        for number in range(3):
+            self._outage.report(self.clock_s, f"{number}.test", Reason.DNS_FAILED, tries=0)
 
     def _exclude(self, entries: Sequence[str]) -> None:
         if entries:
@@ -267,25 +300,20 @@ class World:
             self._orders.exclusions, self._orders.sites = exclusions, exclusions.names
 
 
-def outcomes_of(world: World, result: TurnResult) -> dict[bytes, object]:
+def effects_of(world: World, result: TurnResult) -> list[Effects]:
+    """Return everything that a turn reported, in order."""
+    return [*world.commits, result.effects]
+
+
+def outcomes_of(world: World, result: TurnResult) -> dict[bytes, Outcome]:
     """Return every outcome that a turn reported, those of its commits included; no URL may have two."""
-    found: dict[bytes, object] = {}
-    for effects in (*world.commits, result.effects):
+    found: dict[bytes, Outcome] = {}
+    for effects in effects_of(world, result):
         assert not found.keys() & effects.outcomes.keys(), "a URL has two outcomes"
         found |= effects.outcomes
     return found
 
 
-def links_of(world: World, result: TurnResult) -> list[str]:
+def links_of(world: World, result: TurnResult) -> list[Link]:
     """Return every link that a turn reported, in order."""
-    return [link.url for effects in (*world.commits, result.effects) for link in effects.links]
-
-
-def row_of(page: PageRow) -> str:
-    """Return what names a stored page."""
-    return page.url
-
-
-def hashed(url: str) -> bytes:
-    """Return what the frontier knows a URL by."""
-    return hash_url(url)
+    return [link for effects in effects_of(world, result) for link in effects.links]

@@ -191,16 +191,17 @@ def strip_session(url: str) -> str:
 class TrapGuard:
     """Selects links by all limits, the ones of a link by itself and those that need a memory of the site."""
 
-    def __init__(self, settings: TrapSettings) -> None:
+    def __init__(self, settings: TrapSettings, *, halvings: int = 0) -> None:
+        """Make room for all memories; each is halved so many times, for a crawl of few sites."""
         self._settings = settings
-        self._passed = RecentHashes(PASSED_PLACES)
-        self._parameter_sets = DistinctLimiter(settings.max_parameter_sets, PATH_PLACES)
-        self._hosts = DistinctLimiter(settings.max_hosts_per_site, SITE_PLACES)
-        self._links_seen = RecentHashes(REFERRER_PLACES)
-        self._referrers = NumberTable(SITE_PLACES)  # other sites that link to it
-        self._shown = RecentHashes(SHOWN_PLACES)
-        self._pages = NumberTable(SITE_PLACES)
-        self._known_content_left = NumberTable(SITE_PLACES)  # with content that is known already
+        self._passed = RecentHashes(PASSED_PLACES >> halvings)
+        self._parameter_sets = DistinctLimiter(settings.max_parameter_sets, PATH_PLACES >> halvings)
+        self._hosts = DistinctLimiter(settings.max_hosts_per_site, SITE_PLACES >> halvings)
+        self._links_seen = RecentHashes(REFERRER_PLACES >> halvings)
+        self._referrers = NumberTable(SITE_PLACES >> halvings)  # other sites that link to it
+        self._shown = RecentHashes(SHOWN_PLACES >> halvings)
+        self._pages = NumberTable(SITE_PLACES >> halvings)
+        self._known_content_left = NumberTable(SITE_PLACES >> halvings)  # with content that is known already
 
     def select(
         self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int

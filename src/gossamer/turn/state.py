@@ -93,6 +93,8 @@ class Turn:
 
     def settle(self, url: QueuedUrl, outcome: Outcome) -> None:
         """Note the outcome of a URL. A URL of a turn has at most one."""
+        if self.guess is not None and url == self.current != self.guess:
+            return  # http is no URL of the crawl until its host answers: what counts is the guess
         assert url.url_hash not in self._settled, f"{url.url} has an outcome already"
         self._settled.add(url.url_hash)
         self.effects.outcomes[url.url_hash] = outcome
@@ -258,10 +260,13 @@ class Turn:
         return True
 
     def _turn_wait(self, failures: int, retry_after_s: float | None) -> TurnWait:
+        site, pace = self.site, self.settings.pace
         return turn_wait(
-            self.settings.pace,
-            delay_s=self.site.delay_s,
-            crawl_delay_s=self.site.own_delay_s,
+            pace,
+            delay_s=site.delay_s
+            if site.delay_s > site.own_delay_s
+            else pace.delay_s,  # else its own delay is the cause
+            crawl_delay_s=site.own_delay_s,
             retry_after_s=retry_after_s,
             failures=failures,
         )
