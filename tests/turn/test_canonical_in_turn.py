@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gossamer.records import Done, GivenUp, HostState, Kind, Reason, UrlState, UrlStatus
 from gossamer.rules.keeping import KeepingSettings
-from tests.turn.scripted import NOW_AT, World, answered, failed, hashed, outcomes_of, parsed, queued
+from gossamer.urls import hash_url
+from tests.turn.scripted import NOW_AT, World, answered, failed, outcomes_of, parsed, queued
 
 QUEUED = UrlState(status=UrlStatus.QUEUED, depth=1)  # what the frontier knows until the turn has ended
 FIRST, SECOND = "https://a.test/first", "https://a.test/second"
@@ -19,7 +20,7 @@ def test_a_page_is_kept_whose_canonical_redirected_to_it() -> None:
         states={FIRST: QUEUED},
         keeping=KeepingSettings(canonical=True),
     )
-    assert outcomes_of(world, world.play()) == {hashed(FIRST): Done(page=False), hashed(SECOND): Done()}
+    assert outcomes_of(world, world.play()) == {hash_url(FIRST): Done(page=False), hash_url(SECOND): Done()}
 
 
 def test_a_page_under_http_is_kept_whose_canonical_does_not_answer_under_https() -> None:
@@ -32,4 +33,7 @@ def test_a_page_under_http_is_kept_whose_canonical_does_not_answer_under_https()
         states={GUESS: QUEUED},
         keeping=KeepingSettings(canonical=True),
     )
-    assert outcomes_of(world, world.play()) == {hashed(GUESS): GivenUp(reason=Reason.NO_HTTPS), hashed(PLAIN): Done()}
+    assert outcomes_of(world, world.play()) == {
+        hash_url(GUESS): GivenUp(reason=Reason.NO_HTTPS),
+        hash_url(PLAIN): Done(),
+    }
