@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from chaos.simulation.monitor import MAX_CONNECTING_S, Ticket
-from gossamer.records import Failed, Fetched, Reason, RequestKind
+from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind
 from gossamer.urls import hash_url, host_of
 from gossamer_simweb import LoggedRequest
 from gossamer_simweb.hosts import split_url
@@ -144,7 +144,7 @@ class _Exchange:
         self.answer = _refusal(failure) if isinstance(failure, int) else network.answer(url)
         scheme, name, target = split_url(url)
         site = site_of(name)
-        kind_name = "robots" if kind.is_robots else "page"
+        kind_name = "robots" if kind in ROBOTS_KINDS else "page"
         now_s = network.scheduler.now_s
         request = LoggedRequest(now_s, now_s, kind_name, "GET", scheme, name, target, 0, 0, "", 0.0, True, "", url)
         is_page = kind is RequestKind.PAGE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gossamer.records import HostState, Reason, UrlState, UrlStatus
-from gossamer.rules.keeping import is_deferred_to, other_canonical, robots_signals
-from gossamer.rules.robots import parse_robots
+from gossamer.rules.keeping import is_deferred_to, other_canonical
+from gossamer.rules.robots import parse_robots, robots_signals
 
 URL = "https://www.example.org/a"
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pycurl
 
 from gossamer.fetch.failures import Ending, Stop, judge_ending
-from gossamer.records import Failed, Fetched, Reason, RequestKind
+from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind
 from gossamer.wording import count
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Transfer:
         self._status = status
         if not 200 <= status < 300:
             self._max_body_bytes = ERROR_BODY_BYTES
-        elif self._request.kind.is_robots:
+        elif self._request.kind in ROBOTS_KINDS:
             self._max_body_bytes = ROBOTS_BYTES
         elif self._request.kind is RequestKind.SITEMAP:
             self._max_body_bytes = SITEMAP_BYTES

@@ -30,6 +30,7 @@ from gossamer.records.links import (
     WorkerState,
 )
 from gossamer.records.pages import (
+    ROBOTS_KINDS,
     Anchor,
     Failed,
     Fetched,
@@ -43,8 +44,9 @@ from gossamer.records.reasons import Reason
 from gossamer.records.rows import LinkRow, PageRow, RequestRow
 
 __all__ = [
-    "GONE", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done", "Failed", "Fetched",
-    "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow", "ParseFailed",
-    "ParsedPage", "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope",
-    "SeedOutcome", "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
+    "GONE", "ROBOTS_KINDS", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done",
+    "Failed", "Fetched", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow",
+    "ParseFailed", "ParsedPage", "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow",
+    "Retry", "Scope", "SeedOutcome", "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting",
+    "WorkerState",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +22,8 @@ class RequestKind(StrEnum):
     ROBOTS_ELSEWHERE = "robots_elsewhere"  # on another site, to which a robots.txt redirects: outside that site's turns
     SITEMAP = "sitemap"
 
-    @property
-    def is_robots(self) -> bool:
-        """Whether it was for a robots.txt."""
-        return self in (RequestKind.ROBOTS, RequestKind.ROBOTS_ELSEWHERE)
+
+ROBOTS_KINDS: Final = frozenset({RequestKind.ROBOTS, RequestKind.ROBOTS_ELSEWHERE})
 
 
 class Truncation(StrEnum):

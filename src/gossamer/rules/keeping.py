@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gossamer.records import UrlStatus
-from gossamer.rules.hosts import rules_of
-from gossamer.rules.robots import usages_for
 from gossamer.urls import identify, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from gossamer.records import HostState, UrlState
+    from gossamer.records import UrlState
     from gossamer.urls import Url
 
 _LANGUAGE = re.compile("[a-z]{2,3}")
@@ -46,13 +44,6 @@ class KeepingSettings:
 def is_foreign(language: str, wanted: Collection[str]) -> bool:
     """Tell whether a page declares a language that is none of those wanted, if there are such."""
     return bool(wanted and language) and language not in wanted
-
-
-def robots_signals(state: HostState | None, url: str) -> list[tuple[str, str]]:
-    """Return what a host's robots.txt says about the use of a page, as names and values."""
-    if state is None:
-        return []
-    return [(usage.name.lower(), usage.value) for usage in usages_for(rules_of(state), url)]
 
 
 def other_canonical(canonical: str, url: str) -> Url | None:

@@ -11,9 +11,12 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.rules.patterns import Matcher, Rule, spell_path, spell_pattern, spell_query
+
+if TYPE_CHECKING:
+    from gossamer.records import HostState
 
 MAX_ROBOTS_BYTES = 500 * 1024  # what the RFC asks of every crawler, and all that we read
 MAX_DELAY_S = 3600.0  # nobody means more
@@ -125,6 +128,14 @@ def usages_for(rules: RobotsRules, url: str) -> list[Usage]:
         rule = _find(Matcher(Rule(True, usage.pattern) for usage in usages), path)
         found += [usage for usage in usages if rule and usage.pattern == rule.pattern]
     return found
+
+
+def robots_signals(state: HostState | None, url: str) -> list[tuple[str, str]]:
+    """Return what a host's robots.txt says about the use of a page, as names and values."""
+    rules = RobotsRules.from_text(state.rules) if state else None
+    if rules is None or not rules.usages:
+        return []
+    return [(usage.name.lower(), usage.value) for usage in usages_for(rules, url)]
 
 
 def _find(matcher: Matcher, path: str) -> Rule | None:

@@ -87,7 +87,7 @@ class Exclusions:
     patterns: UrlPatterns = field(default_factory=UrlPatterns)
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.parents or self.prefixes or self.patterns)
+        return bool(self.names or self.parents or self.prefixes or self.patterns.texts)
 
     @staticmethod
     def parse(lines: Iterable[str]) -> tuple[Exclusions, list[BadLine]]:
@@ -130,7 +130,7 @@ class Exclusions:
 
     def find(self, url: str, host: str) -> str | None:
         """Return the entry or pattern that excludes a normalised URL, or None."""
-        if self.patterns and (pattern := self.patterns.find(url, host)) is not None:
+        if self.patterns.texts and (pattern := self.patterns.find(url, host)) is not None:
             return pattern
         if self.prefixes and (prefixes := self.prefixes.get(host)) and url.startswith(prefixes):
             return next(prefix for prefix in prefixes if url.startswith(prefix))
@@ -184,7 +184,7 @@ def select_links(
     """
     if not may_lead_on(depth, max_depth):
         return []
-    if include:
+    if include.texts:
         links = [link for link in links if include.admits(link)]
     if not exclusions:
         return list(links)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +25,10 @@ class Column:
     repeats: bool = False  # few distinct values in a part: worth a dictionary
 
 
+def _schema(columns: Sequence[Column]) -> pa.Schema:
+    return pa.schema([pa.field(column.name, column.type, nullable=False) for column in columns])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table: its columns are the fields of its row, in the same order."""
@@ -33,10 +37,10 @@ class Table:
     meaning: str
     columns: tuple[Column, ...]
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns as Arrow knows them. Nothing is null: what is unknown is empty or zero."""
-        return pa.schema([pa.field(column.name, column.type, nullable=False) for column in self.columns])
+    schema: pa.Schema = field(init=False)  # as Arrow knows the columns; nothing is null: unknown is empty or zero
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", _schema(self.columns))
 
     def complete(self, batch: pa.RecordBatch, names: Sequence[str] | None = None) -> pa.RecordBatch:
         """Return rows with all columns, or these: one that an older version did not write is empty or zero."""
@@ -45,8 +49,7 @@ class Table:
         arrays = [
             batch[column.name] if column.name in there else _nothing(column.type, batch.num_rows) for column in wanted
         ]
-        schema = pa.schema([pa.field(column.name, column.type, nullable=False) for column in wanted])
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=_schema(wanted))
 
 
 def _nothing(type_: pa.DataType, rows: int) -> pa.Array:

@@ -36,6 +36,7 @@ class Hooks:
         on_page: Callable[[PageRow, Fetched], Awaitable[None]] | None = None,
     ) -> None:
         self.on_page = on_page  # awaited by the worker
+        self.judges_links = should_visit is not None or rank is not None
         self.errors = 0  # how often a hook raised; counted by the worker
         self._should_visit = should_visit
         self._rank = rank

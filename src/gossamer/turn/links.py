@@ -40,7 +40,7 @@ class FollowedLinks(NamedTuple):
     """The links of a page that the crawl follows, and what came of asking."""
 
     links: Sequence[Link]
-    hook_failures: list[HookFailure]
+    hook_failures: Sequence[HookFailure]
     refused: Counter[Trap]  # by the limits against traps
 
 
@@ -53,6 +53,8 @@ def follow_links(
     )
     chosen, refused = rules.traps.select(chosen, host=page.host, site=page.site, pages=pages, year=rules.year)
     links = [Link(*link, depth, rank, hops=hops, via=page.url_hash) for link in chosen]
+    if not rules.hooks.judges_links:
+        return FollowedLinks(links, (), refused)
     return FollowedLinks(*rules.hooks.choose(links), refused)
 
 

@@ -12,7 +12,8 @@ from gossamer.parse.wishes import reserves_ai
 from gossamer.records import Barred, Done, Fetched, GivenUp, Kind, Link, ParseFailed, Reason, RequestKind
 from gossamer.rules.answers import Kept, Moved, Refused, TryLater
 from gossamer.rules.hosts import refusal_of
-from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical, robots_signals
+from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical
+from gossamer.rules.robots import robots_signals
 from gossamer.rules.scope import is_same_crawl, may_lead_on
 from gossamer.rules.sitemaps import submission_of
 from gossamer.turn.links import choose_links
@@ -56,7 +57,8 @@ def take_turn(
     """
     turn = Turn(site, site.urls.popleft(), settings=settings, memories=memories, now=now)
     try:
-        yield from obey_site_delay(turn)
+        if settings.site_delays_s:
+            yield from obey_site_delay(turn)
         yield from _get_page(turn)
     except StepInterruptedError as interrupted:
         turn.interrupt(interrupted)
@@ -71,14 +73,17 @@ def _get_page(turn: Turn) -> Generator[Step, Any, None]:
     A chain that is too long for one turn ends: its next page is queued and gets a turn of its own.
     """
     url = turn.queued
-    following: QueuedUrl | None = url._replace(url=submission_of(url.url).url)
+    following: QueuedUrl | None = url
+    if url.kind == Kind.SITEMAP:
+        following = url._replace(url=submission_of(url.url).url)
     for _ in range(MAX_HOPS + 1):
         if following is None:
             break
         turn.current = following
         turn.visited.add(following.url_hash)
         following = yield from _visit(turn, following)
-    turn.drop_guess()
+    if turn.guess is not None:
+        turn.drop_guess()
 
 
 def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]:
@@ -87,15 +92,13 @@ def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]
         return None
     if not (yield from obtain_permission(turn, url)):  # plant: redirect-without-robots
         return (yield from step_to_http(turn, url))
-    url = as_sitemap(turn, url)
+    if turn.settings.sitemaps.sitemaps:
+        url = as_sitemap(turn, url)
     kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE
-    yield from turn.pause()
-    if _settle_excluded(turn, url):  # since a moment ago: robots.txt may have taken its time
-        return None
     for_links = may_lead_on(url.depth, turn.settings.scope.max_depth)
-    answer = yield from turn.ask(url.url, url.host, kind, tries=turn.tries(url), for_links=for_links)
+    answer = yield from turn.ask(url.url, kind, page=url, for_links=for_links)
     if isinstance(answer, Missing):
-        _settle_excluded(turn, url)
+        _settle_excluded(turn, url)  # since a moment ago: robots.txt may have taken its time
         return None
     verdict = turn.judge(url, answer)
     if isinstance(verdict, Kept) and isinstance(answer, Fetched):
@@ -133,7 +136,8 @@ def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, s
         return ""
     if parsed.refresh and parsed.refresh != url.url:
         return parsed.refresh
-    if url.depth == 0 or not is_foreign(parsed.row.lang, turn.settings.keeping.languages):
+    languages = turn.settings.keeping.languages
+    if url.depth == 0 or not languages or not is_foreign(parsed.row.lang, languages):
         turn.effects.links += choose_links(turn, url, parsed.links, depth=url.depth + 1)
     turn.memories.traps.note_page(turn.site.site, parsed.row.text or parsed.row.content_hash)
     yield from _keep(turn, url, answer, parsed)
@@ -186,7 +190,8 @@ def _refusal_to_keep(turn: Turn, parsed: ParsedPage) -> Reason | None:
     keeping = turn.settings.keeping
     if keeping.respect_ai_optout and parsed.noai:
         return Reason.AI_OPTED_OUT
-    return Reason.OTHER_LANGUAGE if is_foreign(parsed.row.lang, keeping.languages) else None
+    is_other = keeping.languages and is_foreign(parsed.row.lang, keeping.languages)
+    return Reason.OTHER_LANGUAGE if is_other else None
 
 
 def _give_way_to_canonical(turn: Turn, url: QueuedUrl, parsed: ParsedPage) -> Generator[Step, Any, Reason | None]:

@@ -37,10 +37,10 @@ def obey_site_delay(turn: Turn) -> Generator[Step, Any, None]:
 def obtain_permission(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, bool]:
     """Return whether robots.txt allows a URL, after asking for it if need be; settle what it forbids."""
     state = turn.site.hosts.get(url.host)
-    if is_fresh(state, turn.now.wall_at):
-        turn.adopt_guess(url)
-    else:
+    if not is_fresh(state, turn.now.wall_at):
         state = yield from _renew(turn, url, state)
+    elif turn.guess is not None:
+        turn.adopt_guess(url)
     if state is None:
         return False
     if reason := refusal_of(state, url.url):
@@ -67,7 +67,8 @@ def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[St
     if answer is not None and (read.unreachable or turn.is_excused(answer)):
         turn.give_up_or_retry(url, answer, turn.judge(url, answer))
         return None
-    turn.adopt_guess(url)
+    if turn.guess is not None:
+        turn.adopt_guess(url)
     is_alias = host_of(found.own_url) != url.host
     sitemaps = yield from find_sitemaps(turn, url, read.state, previous=former, is_alias=is_alias)
     if rules_of(read.state).delay_clamped:
@@ -96,10 +97,7 @@ def _find(turn: Turn, page: QueuedUrl) -> Generator[Step, Any, FoundRobots | Non
         keep_s = None
         if url.site == turn.site.site:
             own_url = url.url
-            yield from turn.pause()
-            answer = yield from turn.ask(
-                url.url, url.host, RequestKind.ROBOTS, tries=turn.tries(page), finishing=len(seen) > 1
-            )
+            answer = yield from turn.ask(url.url, RequestKind.ROBOTS, page=page, finishing=len(seen) > 1)
             if isinstance(answer, Missing):
                 return None
         else:

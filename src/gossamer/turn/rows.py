@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.records import Failed, LinkRow, PageRow, RequestRow
+from gossamer.records import ROBOTS_KINDS, Failed, LinkRow, PageRow, RequestRow
 from gossamer.rules.answers import retry_after_of
 from gossamer.rules.heads import header
 from gossamer.urls import hash_url
@@ -32,7 +32,7 @@ def request_row(
         reason=reason,
         bytes=size,
         address=answer.address,
-        robots="unchecked" if kind.is_robots else "allowed",
+        robots="unchecked" if kind in ROBOTS_KINDS else "allowed",
         attempt=attempt,
         worker=worker,
         wait_s=max(delay_s, retry_after_of(answer, ended_at) or 0.0),

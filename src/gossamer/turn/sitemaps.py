@@ -84,7 +84,7 @@ def find_sitemaps(
 def as_sitemap(turn: Turn, url: QueuedUrl) -> QueuedUrl:
     """Return a URL that was met as a link as a sitemap, if its host's robots.txt calls it one."""
     state = turn.site.hosts.get(url.host)
-    if not turn.settings.sitemaps.sitemaps or url.kind == Kind.SITEMAP or state is None or state.failures:
+    if url.kind == Kind.SITEMAP or state is None or state.failures:
         return url
     return url._replace(kind=Kind.SITEMAP) if names_any(state, (url.url_hash,)) else url
 

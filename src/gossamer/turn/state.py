@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from gossamer.records import Failed, GivenUp, Link, Reason, Retry
 from gossamer.rules.answers import Refused, TryLater, judge_answer, plain_http, retry_wait_s, shows_trouble
@@ -12,7 +12,7 @@ from gossamer.rules.hosts import NO_ADDRESS, after_silence, answers, hang_up_s, 
 from gossamer.rules.pace import TurnWait, WaitCause, step_gap_s, turn_wait, with_slowness
 from gossamer.rules.sitemaps import reason_for
 from gossamer.turn.effects import Count, Effects, TurnResult
-from gossamer.turn.steps import NOT_SENT, Ask, Missing, Wait
+from gossamer.turn.steps import Ask, Missing, Wait
 from gossamer.urls import Url
 
 if TYPE_CHECKING:
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from gossamer.turn.steps import Asked, Moment, Step, StepInterruptedError
     from gossamer.workbench import SiteInHand
 
-T = TypeVar("T")
-# What a turn, or a part of one, is: it yields steps, is sent their replies, and returns something.
-Steps = "Generator[Step, Any, T]"
-
 
 class Turn:
     """One visit to a site: what it takes to get one page."""
@@ -35,6 +31,7 @@ class Turn:
     __slots__ = (
         "_asking", "_settled", "bug", "closes_canonical_loop", "current", "effects", "ended_s", "guess", "memories",
         "now", "queued", "response_s", "retry_after_s", "settings", "silence", "site", "troubled_host", "visited",
+        "year",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +42,7 @@ class Turn:
         self.settings = settings
         self.memories = memories
         self.now = now
+        self.year = time.gmtime(now.wall_at).tm_year
         self.current = queued  # the URL that it is about now, behind redirects
         self.visited: set[bytes] = {queued.url_hash}
         self.effects = Effects()
@@ -61,24 +59,29 @@ class Turn:
 
     # ------------------------------------------------------------------ requests
 
-    def pause(self) -> Generator[Step, Any, None]:
-        """Let the step gap pass between two requests of one turn."""
+    def ask(
+        self, url: str, kind: RequestKind, *, page: QueuedUrl, for_links: bool = False, finishing: bool = False
+    ) -> Generator[Step, Any, Fetched | Failed | Missing]:
+        """Make one request, the step gap after the last; note when it ended and how long its answer took.
+
+        `page` is the URL that the request is for: itself, or one whose robots.txt is asked for.
+        """
         if self.ended_s is not None:
             self.now = yield Wait(until_s=self.ended_s + step_gap_s(self.settings.pace, self.site.delay_s))
-
-    def ask(
-        self, url: str, host: str, kind: RequestKind, *, tries: int, for_links: bool = False, finishing: bool = False
-    ) -> Generator[Step, Any, Fetched | Failed | Missing]:
-        """Make one request; note when it ended and how long its answer took."""
         self._asking = True
         asked: Asked = yield Ask(
-            url=url, host=host, kind=kind, tries=tries, for_links=for_links, finishing=finishing
-        )  # fmt: skip
+            url=url,
+            host=page.host,
+            kind=kind,
+            tries=self.tries(page),
+            for_links=for_links,
+            finishing=finishing,
+        )
         self._asking = False
         self.now = asked.moment
         answer = asked.answer
         if isinstance(answer, Missing):
-            return NOT_SENT
+            return answer
         self.response_s = 0.0 if is_silence(answer) else answer.duration_s
         # plant: delay-from-begin-of-request
         self.ended_s = asked.moment.clock_s + hang_up_s(answer, self.site.delay_s)
@@ -122,11 +125,6 @@ class Turn:
             self.effects.hook_failures.append(failure)
         return is_wanted
 
-    @property
-    def year(self) -> int:
-        """The present year."""
-        return time.gmtime(self.now.wall_at).tm_year
-
     # ------------------------------------------------------------------ answers that are no page
 
     def is_excused(self, answer: Fetched | Failed) -> bool:
@@ -135,7 +133,7 @@ class Turn:
 
     def judge(self, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
         """Note what an answer means for the site and the host; return what it means for the URL."""
-        if is_answered(answer) and not self.is_excused(answer):
+        if is_answered(answer) and not (isinstance(answer, Failed) and self.is_excused(answer)):
             in_trouble = shows_trouble(answer)
             self.site.failures = self.site.failures + 1 if in_trouble else 0
             self.troubled_host = url.host if in_trouble else ""
@@ -164,8 +162,7 @@ class Turn:
 
     def adopt_guess(self, url: QueuedUrl) -> None:
         """Queue a URL under http in place of the guess under https, now that its host answers."""
-        if self.guess is None:
-            return
+        assert self.guess is not None, "a URL under http takes the place of a guess"
         guess, self.guess = self.guess, None
         named = Url(url.url, url.url_hash, self.site.site, url.host)
         self.effects.links.append(Link(*named, url.depth, url.rank, seeded=True, via=guess.url_hash))
@@ -174,9 +171,9 @@ class Turn:
 
     def drop_guess(self) -> None:
         """If http did not take the place of a guess under https, treat the guess like any URL of a silent host."""
-        if self.guess is not None:
-            guess, self.guess = self.guess, None
-            self._back_off_host(guess)
+        assert self.guess is not None, "there is a guess to drop"
+        guess, self.guess = self.guess, None
+        self._back_off_host(guess)
 
     def _back_off_host(self, url: QueuedUrl) -> None:
         """Let a host that did not answer back off, its URLs with it; give them up if that was its last try."""

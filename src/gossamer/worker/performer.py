@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from gossamer.records import Failed, Fetched, Reason, RequestKind
-from gossamer.rules.hosts import hang_up_s
+from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind
 from gossamer.store.warc import encode_exchange
 from gossamer.turn.rows import answer_row, request_row
 from gossamer.turn.steps import (
@@ -104,7 +103,7 @@ class Performer:
     # ------------------------------------------------------------------ requests
 
     async def _ask(self, step: Ask, site: SiteInHand, slots: TurnSlots) -> Asked:
-        if step.kind.is_robots:
+        if step.kind in ROBOTS_KINDS:
             slots.release()
         else:
             await slots.take_request()
@@ -126,7 +125,7 @@ class Performer:
         orders = self._membership.orders
         if site.site in orders.sites:  # plant: excluded-site-sent
             return False
-        return step.kind.is_robots or not orders.exclusions.find(step.url, step.host)
+        return step.kind in ROBOTS_KINDS or not orders.exclusions.find(step.url, step.host)
 
     async def _request_elsewhere(self, step: AskElsewhere, delay_s: float) -> Fetched | Failed | Missing:
         url, kind = step.url, RequestKind.ROBOTS_ELSEWHERE
@@ -152,8 +151,7 @@ class Performer:
         row = request_row(answer, site=site, kind=kind, attempt=tries + 1, worker=self._terms.name, delay_s=delay_s)
         self._parts.store.keep_request(row)
         self._parts.figures.request(row)
-        ended_s = now.clock_s + (0.0 if kind is RequestKind.ROBOTS_ELSEWHERE else hang_up_s(answer, delay_s))
-        self._outage.report(ended_s, site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
+        self._outage.report(now.clock_s, site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
 
     async def _wait(self, until_s: float) -> Moment:
         clock = self._parts.clock
