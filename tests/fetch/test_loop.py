@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from typing import TYPE_CHECKING
 
 import pycurl
+import uvloop
 
+from gossamer.fetch import multi as multi_module
 from gossamer.fetch.multi import Multi, Result
 from tests.fetch.servers import PAGE, Peer, serving
+
+if TYPE_CHECKING:
+    import pytest
 
 TRANSFERS = 60
 WORK_S = 0.01  # of each transfer, in one piece
@@ -66,3 +72,21 @@ def test_what_libcurl_still_watches_when_it_ends_is_forgotten() -> None:
             assert not loop.remove_writer(ours.fileno())
 
     asyncio.run(scenario())  # uvloop does not tell
+
+
+def test_a_refused_connection_is_noticed_even_if_the_time_of_an_iteration_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """uvloop tells only once that a connection was refused; a busy machine made a time-out of it."""
+    monkeypatch.setattr(multi_module, "_SLICE_S", -1.0)  # only the first transfer of an iteration may act
+
+    async def scenario() -> Result:
+        with socket.socket() as closed:  # bound, but not listening
+            closed.bind(("127.0.0.1", 0))
+            async with Multi() as multi:
+                handle = pycurl.Curl()
+                handle.setopt(pycurl.URL, f"http://127.0.0.1:{closed.getsockname()[1]}/")
+                handle.setopt(pycurl.CONNECTTIMEOUT, 60)
+                return await multi.perform(handle)
+
+    assert uvloop.run(scenario()).code == pycurl.E_COULDNT_CONNECT
