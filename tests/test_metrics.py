@@ -20,7 +20,9 @@ def test_every_metric_is_ours_has_a_unit_and_says_what_it_is() -> None:
         assert name.endswith(("_seconds", "_bytes", "_total"))
         assert metric.documentation
         names.add(name.removeprefix("gossamer_").upper())
-    assert names == {name for name, value in vars(metrics).items() if isinstance(value, Counter | Histogram)}
+    assert names == {
+        name for name, value in vars(metrics).items() if isinstance(value, Counter | Histogram | metrics.WorkerCounter)
+    }
 
 
 def test_a_snapshot_tells_sums_and_counts_flat_and_ready_for_json() -> None:

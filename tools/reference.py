@@ -209,7 +209,10 @@ What `reason` may be in `requests`, and why a URL is given up: {reasons}.
 def _metrics() -> str:
     rows = []
     for metric in vars(metrics).values():
-        if isinstance(metric, Counter | Histogram):
+        if isinstance(metric, metrics.WorkerCounter):
+            labels = ", ".join(f"`{label}`" for label in metric.labels)
+            rows.append((f"`{metric.name}`", "counter", labels, f"{metric.documentation}."))
+        elif isinstance(metric, Counter | Histogram):
             (described,) = metric.describe()
             name = f"{described.name}_total" if described.type == "counter" else described.name
             labels = ", ".join(f"`{label}`" for label in metric._labelnames)  # noqa: SLF001  # nothing else tells them

@@ -6,12 +6,59 @@ would grow with the web, so there are none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter as Totals
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from weakref import WeakSet
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import CounterMetricFamily
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from prometheus_client.samples import Sample
+
+
+class WorkerCounter(NamedTuple):
+    """A counter of what workers do. Each worker counts in its own `WorkerCounts`, and the registry adds them up."""
+
+    name: str
+    documentation: str
+    labels: tuple[str, ...] = ()
+
+
+class WorkerCounts:
+    """What one worker has counted: its heartbeats and the registry read the same figures."""
+
+    _all: ClassVar[WeakSet[WorkerCounts]] = WeakSet()
+
+    def __init__(self) -> None:
+        self.totals: Totals[tuple[WorkerCounter, tuple[str, ...]]] = Totals()
+        self._all.add(self)
+
+    def add(self, counter: WorkerCounter, *labels: str, times: int = 1) -> None:
+        """Count something."""
+        self.totals[counter, labels] += times
+
+    def by_label(self, counter: WorkerCounter) -> dict[str, int]:
+        """Return the counts of a counter by the value of its first label."""
+        counts: Totals[str] = Totals()
+        for (counted, labels), times in self.totals.items():
+            if counted is counter:
+                counts[labels[0] if labels else ""] += times
+        return counts
+
+    @classmethod
+    def collect(cls) -> Iterator[CounterMetricFamily]:
+        """Yield every counter, summed over the workers of this process: the registry calls this."""
+        sums = sum((counts.totals for counts in cls._all), Totals[tuple[WorkerCounter, tuple[str, ...]]]())
+        for counter in (each for each in globals().values() if isinstance(each, WorkerCounter)):
+            family = CounterMetricFamily(counter.name, counter.documentation, labels=counter.labels)
+            for (counted, labels), times in sums.items():
+                if counted is counter:
+                    family.add_metric(labels, times)
+            yield family
+
 
 REGISTRY = CollectorRegistry()  # our own: the library's default registry has metrics of its own
 
@@ -55,46 +102,39 @@ FRONTIER_CLAIMED_URLS_TOTAL = Counter(
     "URLs that workers claimed with their sites",
     registry=REGISTRY,
 )
-FRONTIER_OUTCOMES_TOTAL = Counter(
+FRONTIER_OUTCOMES_TOTAL = WorkerCounter(
     "gossamer_frontier_outcomes_total",
     "URLs that were completed, by outcome",
-    ["outcome"],
-    registry=REGISTRY,
+    ("outcome",),
 )
 
-REQUESTS_TOTAL = Counter(
+REQUESTS_TOTAL = WorkerCounter(
     "gossamer_requests_total",
     "Requests made, by kind and by result: a class of status, or why there was no answer",
-    ["kind", "result"],
-    registry=REGISTRY,
+    ("kind", "result"),
 )
-BODY_BYTES_TOTAL = Counter(
+BODY_BYTES_TOTAL = WorkerCounter(
     "gossamer_body_bytes_total",
     "Bytes of bodies received, as sent",
-    registry=REGISTRY,
 )
-CLAMPED_DELAYS_TOTAL = Counter(
+CLAMPED_DELAYS_TOTAL = WorkerCounter(
     "gossamer_clamped_delays_total",
     "robots.txt files that asked for a longer delay than the maximum",
-    registry=REGISTRY,
 )
-TRAP_REFUSALS_TOTAL = Counter(
+TRAP_REFUSALS_TOTAL = WorkerCounter(
     "gossamer_trap_refusals_total",
     "Links that were not followed because they seem to lead into a trap, by the name of the limit",
-    ["trap"],
-    registry=REGISTRY,
+    ("trap",),
 )
-SITEMAPS_TOTAL = Counter(
+SITEMAPS_TOTAL = WorkerCounter(
     "gossamer_sitemaps_total",
     "Sitemaps, by result: found, read, unread, refused (of another site, or nested too deep), too_many",
-    ["result"],
-    registry=REGISTRY,
+    ("result",),
 )
-SITEMAP_ENTRIES_TOTAL = Counter(
+SITEMAP_ENTRIES_TOTAL = WorkerCounter(
     "gossamer_sitemap_entries_total",
     "Entries of sitemaps, by result: accepted, not_wanted by the crawl's limits, foreign_host, bad_url",
-    ["result"],
-    registry=REGISTRY,
+    ("result",),
 )
 LOOP_LAG_SECONDS = Histogram(
     "gossamer_loop_lag_seconds",
@@ -107,6 +147,8 @@ PAUSED_SECONDS_TOTAL = Counter(
     "Time in which a worker started no requests: full disk, unreachable database, no network",
     registry=REGISTRY,
 )
+
+REGISTRY.register(WorkerCounts)
 
 
 def snapshot() -> dict[str, float]:

@@ -6,15 +6,13 @@ import asyncio
 import os
 import resource
 import sys
-from collections import Counter
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gossamer import metrics
 from gossamer.frontier.clock import boot_seconds
-from gossamer.records import Barred, Done, GivenUp, Retry
+from gossamer.records import Barred, Done, GivenUp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,14 +29,18 @@ LAG_PERIOD_S = 0.1
 LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
 
-# Looking a label up costs more than counting by it; there are few.
-_requests = lru_cache(maxsize=None)(metrics.REQUESTS_TOTAL.labels)
-_COUNTED = {  # what turns count: what the figures begin with, and the metric
-    "traps": (TRAP, metrics.TRAP_REFUSALS_TOTAL),
-    "sitemaps": (SITEMAPS, metrics.SITEMAPS_TOTAL),
-    "sitemap_entries": (SITEMAP_ENTRIES, metrics.SITEMAP_ENTRIES_TOTAL),
+_COUNTED = {  # what turns count, by the name that turns use
+    "traps": metrics.TRAP_REFUSALS_TOTAL,
+    "sitemaps": metrics.SITEMAPS_TOTAL,
+    "sitemap_entries": metrics.SITEMAP_ENTRIES_TOTAL,
+    "clamped_delays": metrics.CLAMPED_DELAYS_TOTAL,
 }
-_outcomes = lru_cache(maxsize=None)(metrics.FRONTIER_OUTCOMES_TOTAL.labels)
+_SHOWN = {  # what a heartbeat carries by label, and what the names of those figures begin with
+    metrics.FRONTIER_OUTCOMES_TOTAL: "",
+    metrics.TRAP_REFUSALS_TOTAL: TRAP,
+    metrics.SITEMAPS_TOTAL: SITEMAPS,
+    metrics.SITEMAP_ENTRIES_TOTAL: SITEMAP_ENTRIES,
+}
 
 
 class Figures:
@@ -46,7 +48,7 @@ class Figures:
 
     def __init__(self, clock: Clock = boot_seconds) -> None:
         self._clock = clock  # the workbench's
-        self._counts: Counter[str] = Counter()
+        self._counts = metrics.WorkerCounts()
         self._now: dict[str, float] = {}
         self._next_due_s: float | None = None
         self._in_flight = 0
@@ -64,34 +66,15 @@ class Figures:
 
     def request(self, row: RequestRow) -> None:
         """Count a request."""
-        self._counts["requests"] += 1
-        self._counts["bytes"] += row.bytes
-        _requests(row.kind, row.reason or f"{row.status // 100}xx").inc()
-        metrics.BODY_BYTES_TOTAL.inc(row.bytes)
+        self._counts.add(metrics.REQUESTS_TOTAL, row.kind, row.reason or f"{row.status // 100}xx")
+        self._counts.add(metrics.BODY_BYTES_TOTAL, times=row.bytes)
 
     def count(self, effects: Effects) -> None:
         """Count what a turn changed."""
         for outcome in effects.outcomes.values():
-            self._outcome(outcome)
+            self._counts.add(metrics.FRONTIER_OUTCOMES_TOTAL, _name_of(outcome))
         for (what, kind), times in effects.counts.items():
-            if what == "clamped_delays":
-                metrics.CLAMPED_DELAYS_TOTAL.inc(times)
-            else:
-                prefix, metric = _COUNTED[what]
-                self._counts[f"{prefix}{kind}"] += times
-                metric.labels(kind).inc(times)
-
-    def _outcome(self, outcome: Outcome) -> None:
-        """Count the outcome of a URL."""
-        if isinstance(outcome, Done):
-            name = "pages" if outcome.page else "no_page"
-        elif isinstance(outcome, GivenUp | Barred):
-            name = outcome.reason.value
-        else:
-            assert isinstance(outcome, Retry)
-            name = "retries"
-        self._counts[name] += 1
-        _outcomes(name).inc()
+            self._counts.add(_COUNTED[what], *([kind] if kind else []), times=times)
 
     def show_load(self, bench: Workbench, **load: float) -> None:
         """Note what is in hand and under way."""
@@ -116,8 +99,15 @@ class Figures:
 
     def snapshot(self) -> dict[str, float]:
         """Return all figures."""
-        figures = {
-            **self._counts,
+        counts = self._counts
+        figures: dict[str, float] = {
+            "requests": sum(counts.by_label(metrics.REQUESTS_TOTAL).values()),
+            "bytes": sum(counts.by_label(metrics.BODY_BYTES_TOTAL).values()),
+            **{
+                f"{prefix}{kind}": times
+                for counter, prefix in _SHOWN.items()
+                for kind, times in counts.by_label(counter).items()
+            },
             **self._now,
             "in_flight": self._in_flight,
             "max_loop_lag_s": round(self._lag_s, 4),
@@ -127,6 +117,13 @@ class Figures:
         if self._next_due_s is not None:
             figures["next_due_s"] = round(max(0.0, self._next_due_s - self._clock()), 1)
         return figures
+
+
+def _name_of(outcome: Outcome) -> str:
+    """Return the name under which an outcome is counted."""
+    if isinstance(outcome, Done):
+        return "pages" if outcome.page else "no_page"
+    return outcome.reason.value if isinstance(outcome, GivenUp | Barred) else "retries"
 
 
 def memory_bytes() -> int:
