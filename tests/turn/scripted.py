@@ -111,6 +111,8 @@ class Request(NamedTuple):
     """A request that the site of a turn got."""
 
     url: str
+    host: str
+    kind: RequestKind
     began_s: float
     ended_s: float
     gap_s: float  # that must lie between this one and the one before
@@ -242,13 +244,19 @@ class World:
     def _ask(self, step: Ask) -> Asked:
         is_robots = step.kind is RequestKind.ROBOTS
         answer = self.answers.get(step.url, answered(step.url, 404 if is_robots else 200))
-        if self._is_stopping and not step.finishing:
+        if not self._may_send(step):
             answer = NOT_SENT
         if not isinstance(answer, Missing):
             began_s, gap_s = self.clock_s, min(self.pace.step_gap_s, self.site.delay_s)
             self.clock_s += answer.duration_s
-            self.requests.append(Request(step.url, began_s, self.clock_s, gap_s))
+            self.requests.append(Request(step.url, step.host, step.kind, began_s, self.clock_s, gap_s))
         return Asked(answer=answer, moment=self._now())
+
+    def _may_send(self, step: Ask) -> bool:
+        """Return whether the worker would send a request: it does not if it stops, or the operator excludes the URL."""
+        if (self._is_stopping and not step.finishing) or self.site.site in self._orders.sites:
+            return False
+        return step.kind is RequestKind.ROBOTS or not self._orders.exclusions.find(step.url, step.host)
 
     def _ask_elsewhere(self, step: AskElsewhere) -> AskedElsewhere:
         answer = self.elsewhere.get(step.url.url, answered(step.url.url, 404))
@@ -257,8 +265,11 @@ class World:
         return AskedElsewhere(answer=answer, keep_s=3_600.0, moment=self._now())
 
     def _parse(self, step: Parse) -> ParsedPage | ParsedSitemap | ParseFailed | Missing:
-        ordinary = sitemap() if step.kind is RequestKind.SITEMAP else parsed()
-        return self.parses.get(step.answer.url, ordinary)
+        is_sitemap = step.kind is RequestKind.SITEMAP
+        found = self.parses.get(step.answer.url)
+        if found is None or isinstance(found, ParsedPage if is_sitemap else ParsedSitemap | Missing):
+            return sitemap() if is_sitemap else parsed()
+        return found
 
     # ------------------------------------------------------------------ what a turn goes by
 

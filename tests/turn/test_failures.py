@@ -519,7 +519,7 @@ BARE_SEEDS = [
     Row(
         says="a seed under http that the operator excludes after its host has answered is barred",
         world=bare(Reason.CONNECT_REFUSED, excluded_after={f"ask robots {PLAIN_ROBOTS}": [PLAIN]}),
-        asks=[f"robots {ROBOTS}", f"robots {PLAIN_ROBOTS}"],
+        asks=TO_HTTP,
         outcomes={HOME: GivenUp(reason=Reason.NO_HTTPS), PLAIN: Barred(reason=Reason.EXCLUDED)},
     ),
     Row(

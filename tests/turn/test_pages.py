@@ -145,13 +145,13 @@ EXCLUSIONS = [
     Row(
         says="a URL that the operator excludes while robots.txt is asked for is barred",
         world={"hosts": (), "excluded_after": {f"ask robots {ROBOTS}": [HOME]}},
-        trace=[f"ask robots {ROBOTS}", "commit", "wait 1.00"],
+        trace=[f"ask robots {ROBOTS}", "commit", "wait 1.00", f"ask page {HOME}"],
         outcomes={HOME: EXCLUDED},
     ),
     Row(
         says="a site that the operator excludes during the pause keeps its URLs queued",
         world={"hosts": (), "excluded_after": {"wait 1.00": ["a.test"]}, "urls": (queued(), queued(NEXT))},
-        trace=[f"ask robots {ROBOTS}", "commit", "wait 1.00"],
+        trace=[f"ask robots {ROBOTS}", "commit", "wait 1.00", f"ask page {HOME}"],
         outcomes={},
         in_hand=[],
     ),

@@ -136,9 +136,9 @@ WITHIN = [
         outcomes={HOME: MOVED, NEXT: Barred(reason=Reason.EXCLUDED)},
     ),
     Row(
-        says="a target that the operator excludes while its turn pauses is barred without a request",
+        says="a target that the operator excludes while its turn pauses is barred",
         world=to("/next", excluded_after={"wait 1.00": [NEXT]}),
-        asks=NOT_FOLLOWED,
+        asks=FOLLOWED,
         outcomes={HOME: MOVED, NEXT: Barred(reason=Reason.EXCLUDED)},
     ),
     Row(

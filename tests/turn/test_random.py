@@ -1,0 +1,282 @@
+"""Turns in random worlds: whatever is answered, some things hold. Hypothesis shrinks a world in which one does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gossamer.records import (
+    Done,
+    HostState,
+    Kind,
+    ParseFailed,
+    Reason,
+    RequestKind,
+    Scope,
+    Truncation,
+    UrlState,
+    UrlStatus,
+)
+from gossamer.rules.hosts import NOTHING_ALLOWED, refusal_of
+from gossamer.rules.keeping import KeepingSettings
+from gossamer.rules.pace import PaceSettings
+from gossamer.rules.scope import ScopeSettings
+from gossamer.rules.sitemaps import SitemapSettings
+from gossamer.turn import Hooks
+from gossamer.turn.steps import NO_ROOM, NOT_SENT, UNAVAILABLE
+from gossamer.urls import hash_url, host_of
+from tests.turn.rows import HOME, ROBOTS, WWW
+from tests.turn.scripted import (
+    HOST,
+    NOW_AT,
+    World,
+    answered,
+    effects_of,
+    failed,
+    links_of,
+    outcomes_of,
+    parsed,
+    queued,
+    sitemap,
+)
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import DrawFn, SearchStrategy
+
+    from gossamer.records import Fetched, PageRow, QueuedUrl
+    from gossamer.turn import TurnResult
+
+HOSTS = [HOST, "http://a.test", WWW]
+PAGES = [f"{host}/{path}" for host in HOSTS for path in ("", "1", "2", "map.xml", "sitemap.xml")]
+FOREIGN = ["https://b.test/", "https://b.test/robots.txt", "http://www.b.test/1"]
+TARGETS = [*PAGES, *(f"{host}/robots.txt" for host in HOSTS), *FOREIGN, "mailto:no@b.test", ""]
+ROBOTS_LINES = [
+    "Disallow: /", "Disallow: /1", "Allow: /", "Crawl-delay: 120", "Crawl-delay: 1", "Sitemap: /map.xml",
+    f"Sitemap: {WWW}/map.xml", "Sitemap: https://b.test/map.xml", "Content-Signal: ai-train=no",
+]  # fmt: skip
+STATUSES = [200, 200, 200, 204, 301, 302, 301, 304, 404, 429, 500, 503]
+DURATIONS_S = st.sampled_from([0.0, 0.05, 3.0, 30.0])
+SLACK_S = 1e-6  # what adding up times may lose
+
+
+def refuse_some(url: str) -> bool:
+    """Want about half of all URLs."""
+    return hash_url(url)[0] % 2 == 0
+
+
+def fail(_: object) -> bool:
+    """Raise, as a hook with a mistake does."""
+    raise LookupError("a mistake of the program")
+
+
+async def take_page(row: PageRow, answer: Fetched) -> None:
+    """Take a page, as a program that wants pages does."""
+
+
+@st.composite
+def answers(draw: DrawFn, url: str, *, is_robots: bool) -> Any:
+    """Draw what comes of a request."""
+    how = draw(st.sampled_from(["answered", "answered", "answered", "failed", "not sent"]))
+    if how == "not sent":
+        return NOT_SENT
+    if how == "failed":
+        return failed(url, draw(st.sampled_from(sorted(Reason))), duration_s=draw(DURATIONS_S))
+    status = draw(st.sampled_from(STATUSES))
+    headers = [f"Location: {draw(st.sampled_from(TARGETS))}"] if status in (301, 302) else []
+    headers += draw(st.sampled_from([[], [], ["Retry-After: 30"], ["Retry-After: 600"]]))
+    lines = draw(st.lists(st.sampled_from(ROBOTS_LINES), max_size=3)) if is_robots else []
+    return answered(
+        url,
+        status,
+        *headers,
+        body="\n".join(["User-agent: *", *lines]).encode() if is_robots else b"",
+        truncated=draw(st.sampled_from([None, None, *Truncation])),
+        type_refused=draw(st.integers(0, 9)) == 0,
+        links_only=draw(st.integers(0, 9)) == 0,
+        duration_s=draw(DURATIONS_S),
+    )
+
+
+@st.composite
+def parses(draw: DrawFn) -> Any:
+    """Draw what is found in a page or a sitemap."""
+    how = draw(st.sampled_from(["page", "page", "page", "sitemap", "no room", "failed"]))
+    if how == "no room":
+        return NO_ROOM
+    if how == "failed":
+        return ParseFailed(reason=draw(st.sampled_from([Reason.BAD_SITEMAP, Reason.PARSE_CRASHED])))
+    found = draw(st.lists(st.sampled_from([*PAGES, *FOREIGN]), max_size=4, unique=True))
+    if how == "sitemap":
+        return sitemap(*found, sitemaps=draw(st.lists(st.sampled_from([*PAGES, *FOREIGN]), max_size=3, unique=True)))
+    return parsed(
+        *found,
+        refresh=draw(st.sampled_from(["", "", "", *PAGES, *FOREIGN])),
+        noindex=draw(st.integers(0, 5)) == 0,
+        noai=draw(st.integers(0, 5)) == 0,
+        row={
+            "lang": draw(st.sampled_from(["", "de", "fr"])),
+            "canonical": draw(st.sampled_from(["", "", *PAGES, *FOREIGN])),
+        },
+    )
+
+
+@st.composite
+def host_states(draw: DrawFn, host: str, *, may_block: bool) -> HostState:
+    """Draw what is known about a host."""
+    lines = draw(st.lists(st.sampled_from(ROBOTS_LINES[:6]), max_size=2))
+    failures = draw(st.sampled_from([0, 0, 0, 1, 4, 5]))
+    silent = draw(st.sampled_from([0, 0, 0, 1, 3, 6]))
+    return HostState(
+        host=host,
+        rules=NOTHING_ALLOWED if failures else "\n".join(["User-agent: *", *lines]),
+        expires_at=NOW_AT + draw(st.sampled_from([-NOW_AT, -1.0, 3_600.0, 3_600.0, 3_600.0, 100_000.0])),
+        failures=failures,
+        failing_since=NOW_AT - draw(st.sampled_from([60.0, 400_000.0])) if failures else None,
+        blocked_s=draw(st.sampled_from([0.0, 0.0, 60.0])) if may_block else 0.0,
+        silent=silent,
+        given_up=Reason.CONNECT_REFUSED if silent and may_block and draw(st.booleans()) else None,
+    )
+
+
+@st.composite
+def urls_in_hand(draw: DrawFn) -> tuple[QueuedUrl, ...]:
+    """Draw some URLs in hand, the one of the turn first."""
+    chosen = draw(st.lists(st.sampled_from(PAGES), min_size=1, max_size=4, unique=True))
+    found = []
+    for url in chosen:
+        depth = draw(st.integers(0, 3))
+        kinds = [Kind.PAGE, Kind.PAGE, Kind.SITEMAP, *([Kind.BARE] * 2 if url.startswith(HOST) and not depth else [])]
+        found.append(
+            queued(
+                url,
+                depth=depth,
+                kind=draw(st.sampled_from(kinds)),
+                tries=draw(st.sampled_from([0, 0, 1, 3, 4])),
+                hops=draw(st.sampled_from([0, 0, 1, 4, 5, 9, 10])),
+            )
+        )
+    return tuple(found)
+
+
+def some(values: dict[str, SearchStrategy[Any]]) -> SearchStrategy[dict[str, Any]]:
+    """Draw values for some of these keys; the world answers for the others as usual."""
+    return st.fixed_dictionaries({}, optional=values)
+
+
+@st.composite
+def worlds(draw: DrawFn) -> dict[str, Any]:
+    """Draw a world in which a turn may meet anything."""
+    urls = draw(urls_in_hand())
+    own = {url.host for url in urls}
+    known = st.sampled_from(
+        [
+            UNAVAILABLE,
+            *(UrlState(status=status, depth=1, via=hash_url(HOME)) for status in UrlStatus),
+            UrlState(status=UrlStatus.GIVEN_UP, depth=1, reason=Reason.NOT_CANONICAL),
+        ]
+    )
+    robots_urls = [f"{host}/robots.txt" for host in HOSTS]
+    delay_s = draw(st.sampled_from([0.0, 0.5, 70.0, 70.0]))
+    lines = st.sampled_from(["wait 1.00", f"ask robots {ROBOTS}", f"ask page {HOME}", "commit"])
+    excluded = st.sampled_from([HOME, f"{HOST}/1", "http://a.test/", "a.test"])
+    return {
+        "urls": urls,
+        "hosts": [*draw(some({host: host_states(host, may_block=host not in own) for host in HOSTS})).values()],
+        "hosts_of": {"a.test": [draw(host_states(WWW, may_block=True))]} if draw(st.booleans()) else {},
+        "answers": {
+            **draw(some({url: answers(url, is_robots=False) for url in PAGES})),
+            **draw(some({url: answers(url, is_robots=True) for url in robots_urls})),
+        },
+        "elsewhere": draw(some({FOREIGN[1]: st.one_of(
+            st.just(100.0), answers(FOREIGN[1], is_robots=True).filter(lambda answer: answer is not NOT_SENT))})),
+        "parses": draw(some({url: parses() for url in PAGES})),
+        "states": {
+            **draw(some(dict.fromkeys([*PAGES, *FOREIGN], known))),
+            **{url.url: UrlState(status=UrlStatus.QUEUED, depth=1) for url in urls},
+        },
+        "delay_s": delay_s,
+        "pace": PaceSettings(delay_s=delay_s),
+        "own_delay_s": draw(st.sampled_from([0.0, 0.0, 90.0])),
+        "site_delays_s": draw(st.sampled_from([{}, {}, {"a.test": 80.0}])),
+        "failures": draw(st.sampled_from([0, 0, 1, 2, 9])),
+        "keeping": KeepingSettings(
+            canonical=draw(st.booleans()), languages=draw(st.sampled_from([(), ("de",)])),
+            respect_ai_optout=draw(st.booleans()),
+        ),
+        "scope": ScopeSettings(
+            scope=draw(st.sampled_from(Scope)), max_depth=draw(st.sampled_from([None, None, 1])),
+            include=draw(st.sampled_from([(), (), ("/1",)])),
+        ),
+        "sitemaps": SitemapSettings(sitemaps=draw(st.booleans()), max_sitemaps=2),
+        "excluded": draw(st.lists(excluded, max_size=1)),
+        "excluded_after": draw(st.dictionaries(lines, st.lists(excluded, max_size=1), max_size=1)),
+        "stops_after": draw(st.one_of(st.just(""), lines)),
+        "hooks": Hooks(
+            should_visit=draw(st.sampled_from([None, refuse_some, fail])), rank=draw(st.sampled_from([None, fail])),
+            on_page=draw(st.sampled_from([None, take_page])),
+        ),
+        "in_outage": draw(st.integers(0, 5)) == 0,
+        "outage_after": draw(st.one_of(st.just(""), lines)),
+        "interrupt_at": draw(st.one_of(st.none(), st.none(), st.integers(0, 12))),
+        "bug": draw(st.sampled_from([None, RuntimeError("a bug of ours")])),
+    }  # fmt: skip
+
+
+def check_urls(world: World, result: TurnResult) -> None:
+    """Each URL taken is settled exactly once or stays queued, and every effect names a URL of this turn."""
+    outcomes = outcomes_of(world, result)  # none of them twice
+    links = links_of(world, result)
+    in_hand = {url.url_hash for url in world.urls}
+    of_turn = in_hand | {link.url_hash for link in links}
+    assert outcomes.keys() <= of_turn
+    assert not outcomes.keys() & {url.url_hash for url in world.site.urls}, "a settled URL is still in hand"
+    plain = {hash_url(url.url.partition("#")[0]) for url in world.urls}
+    robots_urls = {hash_url(f"{host}/robots.txt") for host in HOSTS}
+    assert {link.via for link in links} <= of_turn | plain | robots_urls | {hash_url(HOME)}
+    hosts = {url.host for url in world.urls} | {link.host for link in links} | {"http://a.test"}
+    assert {state.host for effects in effects_of(world, result) for state in effects.hosts} <= hosts
+
+
+def check_pages(world: World, result: TurnResult) -> None:
+    """A page counts if and only if it was stored; only an interruption leaves a stored page without an outcome."""
+    outcomes = outcomes_of(world, result)
+    kept = {row.url_hash for row in world.kept}
+    done = {url_hash for url_hash, outcome in outcomes.items() if outcome == Done(page=True)}
+    assert done <= kept
+    assert done == kept or "interrupted" in world.trace
+
+
+def check_requests(world: World, result: TurnResult) -> None:
+    """No request comes before its wait is over, unasked, or twice; the site waits its delay after the last one."""
+    previous_s = None
+    for request in world.requests:
+        if previous_s is not None:
+            assert request.began_s >= previous_s + request.gap_s - SLACK_S
+        previous_s = request.ended_s
+    pages = [request for request in world.requests if request.kind is not RequestKind.ROBOTS]
+    assert len({request.url for request in pages}) == len(pages)
+    for request in pages:
+        assert host_of(request.url) == request.host
+        assert refusal_of(world.site.hosts[request.host], request.url) is None
+        assert request.url not in world.excluded
+        assert "a.test" not in world.excluded
+    if previous_s is not None:
+        assert result.ended_s is not None
+        assert result.ended_s >= previous_s
+    if result.ended_s is None:
+        assert result.wait.wait_s == 0.0
+    else:
+        assert result.wait.wait_s >= world.site.delay_s >= max(world.pace.delay_s, world.own_delay_s)
+
+
+@settings(max_examples=3 * settings().max_examples)  # a turn has many paths
+@given(worlds())
+def test_a_turn_in_any_world_keeps_its_promises(tables: dict[str, Any]) -> None:
+    world = World(**tables)
+    result = world.play()
+    assert result.bug is (world.bug if "interrupted" in world.trace else None)
+    check_urls(world, result)
+    check_pages(world, result)
+    check_requests(world, result)
