@@ -100,7 +100,7 @@ def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]
     if isinstance(answer, Missing):
         _settle_excluded(turn, url)  # since a moment ago: robots.txt may have taken its time
         return None
-    verdict = turn.judge(url, answer)
+    verdict = turn.take_answer(url, answer)
     if isinstance(verdict, Kept) and isinstance(answer, Fetched):
         location = yield from _read(turn, url, answer)
         return (yield from follow_redirect(turn, url, location)) if location else None
@@ -200,7 +200,7 @@ def _give_way_to_canonical(turn: Turn, url: QueuedUrl, parsed: ParsedPage) -> Ge
     canonical = other_canonical(parsed.row.canonical, url.url) if is_wanted else None
     if canonical is None or canonical.url_hash in turn.visited:  # it led here, so it is no page itself
         return None
-    if not _is_available(turn, url, canonical):
+    if not _admit_canonical(turn, url, canonical):
         return None
     state = yield LookUp(url=canonical)
     if state is UNAVAILABLE or not is_deferred_to(state):
@@ -210,7 +210,7 @@ def _give_way_to_canonical(turn: Turn, url: QueuedUrl, parsed: ParsedPage) -> Ge
     return Reason.NOT_CANONICAL
 
 
-def _is_available(turn: Turn, url: QueuedUrl, named: Url) -> bool:
+def _admit_canonical(turn: Turn, url: QueuedUrl, named: Url) -> bool:
     """Return whether nothing that we know of keeps us from another page: else this one is better than none."""
     settings, state = turn.settings, turn.site.hosts.get(named.host)
     return (

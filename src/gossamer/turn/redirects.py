@@ -8,7 +8,7 @@ from gossamer.records import Done, GivenUp, Kind, Link, QueuedUrl, Reason
 from gossamer.rules.answers import plain_http
 from gossamer.rules.scope import is_same_crawl
 from gossamer.rules.traps import find_trap
-from gossamer.turn.steps import UNAVAILABLE, LookUp, LookUpHosts
+from gossamer.turn.steps import LookUp, LookUpHosts, Missing
 from gossamer.urls import identify, normalise
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gossamer.records import UrlState
     from gossamer.turn.state import Turn
-    from gossamer.turn.steps import Missing, Step
+    from gossamer.turn.steps import Step
     from gossamer.urls import Url
 
 MAX_CHAIN: Final = 10  # redirects behind each other, in however many turns
@@ -27,7 +27,7 @@ def follow_redirect(turn: Turn, url: QueuedUrl, location: str) -> Generator[Step
 
     A target takes the place of what redirects to it: as deep, as important, and a seed if that was one.
     """
-    named = _find_target(turn, url, location)
+    named = _resolve_target(turn, url, location)
     if isinstance(named, Reason):
         turn.settle(url, GivenUp(reason=named))
         return None
@@ -40,7 +40,7 @@ def follow_redirect(turn: Turn, url: QueuedUrl, location: str) -> Generator[Step
     turn.effects.links.append(Link(*named, url.depth, url.rank, seeded, hops, url.url_hash, kind))
     if not is_same_crawl(named, url, site=turn.site.site, scope=turn.settings.scope.scope):
         return None
-    if not (yield from _is_for_this_turn(turn, named)) or (yield from _is_blocked(turn, named.host)):
+    if not (yield from _admit_target(turn, named)) or (yield from _check_block(turn, named.host)):
         return None
     return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, kind)
 
@@ -61,7 +61,7 @@ def step_to_http(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl |
     return QueuedUrl(*named[:2], named.host, url.depth, url.rank, url.hops, 0, Kind.PAGE)
 
 
-def _find_target(turn: Turn, url: QueuedUrl, location: str) -> Url | Reason:
+def _resolve_target(turn: Turn, url: QueuedUrl, location: str) -> Url | Reason:
     """Return where a redirect leads, or why it is given up. The target of a seed may be anywhere."""
     target = normalise(location, url.url)
     if not isinstance(target, str):
@@ -79,20 +79,20 @@ def _find_target(turn: Turn, url: QueuedUrl, location: str) -> Url | Reason:
     return named if trap is None else Reason.TRAP
 
 
-def _is_for_this_turn(turn: Turn, named: Url) -> Generator[Step, Any, bool]:
+def _admit_target(turn: Turn, named: Url) -> Generator[Step, Any, bool]:
     """Return whether this turn fetches a redirect's target: not known yet, or left out for what now leads to it."""
     if named.url_hash in turn.visited:
         return False
     state: UrlState | Missing | None = yield LookUp(url=named)
     if state is None:
         return True
-    if state is UNAVAILABLE or not turn.settings.keeping.canonical:
+    if isinstance(state, Missing) or not turn.settings.keeping.canonical:
         return False
-    turn.closes_canonical_loop = getattr(state, "reason", None) is Reason.NOT_CANONICAL
+    turn.closes_canonical_loop = state.reason is Reason.NOT_CANONICAL
     return turn.closes_canonical_loop
 
 
-def _is_blocked(turn: Turn, host: str) -> Generator[Step, Any, bool]:
+def _check_block(turn: Turn, host: str) -> Generator[Step, Any, bool]:
     """Return whether no request may go to a host now. A silent host may not have come with the claim: look it up."""
     hosts = turn.site.hosts
     if host not in hosts:

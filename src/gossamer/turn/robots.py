@@ -11,7 +11,7 @@ from gossamer.records import GivenUp, RequestKind
 from gossamer.rules.answers import retry_after_of
 from gossamer.rules.elsewhere import MAX_HOPS, FoundRobots, judge_found
 from gossamer.rules.hosts import asked_delay_s, is_fresh, refusal_of, robots_redirect, robots_url, rules_of
-from gossamer.turn.sitemaps import find_sitemaps
+from gossamer.turn.sitemaps import collect_sitemaps
 from gossamer.turn.steps import AskElsewhere, Commit, Missing
 from gossamer.urls import host_of, identify
 
@@ -65,12 +65,12 @@ def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[St
         settings=settings.robots,
     )
     if answer is not None and (read.unreachable or turn.is_excused(answer)):
-        turn.give_up_or_retry(url, answer, turn.judge(url, answer))
+        turn.give_up_or_retry(url, answer, turn.take_answer(url, answer))
         return None
     if turn.guess is not None:
         turn.adopt_guess(url)
     is_alias = host_of(found.own_url) != url.host
-    sitemaps = yield from find_sitemaps(turn, url, read.state, previous=former, is_alias=is_alias)
+    sitemaps = yield from collect_sitemaps(turn, url, read.state, previous=former, is_alias=is_alias)
     if rules_of(read.state).delay_clamped:
         turn.count("clamped_delays")
     site.hosts[url.host] = read.state

@@ -49,7 +49,7 @@ class _Authority(NamedTuple):
 # ---------------------------------------------------------------------- which there are
 
 
-def find_sitemaps(
+def collect_sitemaps(
     turn: Turn, page: QueuedUrl, state: HostState, *, previous: HostState | None, is_alias: bool
 ) -> Generator[Step, Any, list[Link]]:
     """Return the sitemaps of a host whose robots.txt was just read, to be queued together with its rules.

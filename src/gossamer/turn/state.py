@@ -131,7 +131,7 @@ class Turn:
         """Return whether a request seems to have failed through an outage of our own: then it counts for nothing."""
         return isinstance(answer, Failed) and self.memories.outage.excuses(answer.reason)
 
-    def judge(self, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
+    def take_answer(self, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
         """Note what an answer means for the site and the host; return what it means for the URL."""
         if is_answered(answer) and not (isinstance(answer, Failed) and self.is_excused(answer)):
             in_trouble = shows_trouble(answer)

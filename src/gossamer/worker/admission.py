@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.fetch.settings import FetchSettings
 from gossamer.page_process.process import PAGES_IN_PIPE
 from gossamer.records import CrawlState
 from gossamer.worker.report import FULL_LINKS, FULL_OUTCOMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TURNS_PER_REQUEST: Final = 3  # many turns only wait for the step gap behind robots.txt
 MAX_LINKS_WAITING: Final = 4 * FULL_LINKS  # more: the frontier cannot keep up
@@ -111,6 +115,15 @@ class Room:
         self.sitemap = asyncio.Lock()  # a large one takes as much memory as many pages: one at a time
         self.sitemap_bytes = 0
         self.pages_waiting = 0  # for the page process, or with it
+
+    @contextmanager
+    def parsing(self) -> Iterator[None]:
+        """Count a page as waiting for the page process while the block runs."""
+        self.pages_waiting += 1
+        try:
+            yield
+        finally:
+            self.pages_waiting -= 1
 
 
 class TurnSlots:

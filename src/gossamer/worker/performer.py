@@ -166,13 +166,10 @@ class Performer:
         is_sitemap = step.kind is RequestKind.SITEMAP
         if is_sitemap and not await slots.take_sitemap(len(step.answer.body)):
             return NO_ROOM
-        self._room.pages_waiting += 1
-        try:
+        with self._room.parsing():
             if is_sitemap:
                 return await pages.read_sitemap(step.answer, archive=archive)
             return await pages.read(step.answer, archive=archive and not step.answer.links_only)
-        finally:
-            self._room.pages_waiting -= 1
 
     async def _keep(self, step: Keep | KeepAnswer | Deliver, site: SiteInHand) -> PageRow | None:
         store, hooks = self._parts.store, self._parts.hooks
