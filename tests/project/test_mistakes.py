@@ -249,7 +249,8 @@ def test_a_log_without_any_line_says_so(capsys: pytest.CaptureFixture[str]) -> N
 def gossamer(*arguments: str, stdout: int = subprocess.PIPE, stdin: bytes = b"") -> tuple[int, str]:
     """Run a command in a process of its own; return its status and what it says on standard error."""
     command = [sys.executable, "-m", "gossamer", *arguments]
-    ended = subprocess.run(command, env=environment(), input=stdin, stdout=stdout, stderr=subprocess.PIPE, timeout=120)
+    env = environment() | {"PYTHONUNBUFFERED": ""}  # output that cannot be written stays in Python's buffer
+    ended = subprocess.run(command, env=env, input=stdin, stdout=stdout, stderr=subprocess.PIPE, timeout=120)
     return ended.returncode, ended.stderr.decode()
 
 

@@ -223,6 +223,10 @@ def _refuse(sentence: str) -> int:
     from gossamer.cli.printing import say
 
     say(f"gossamer: {sentence}", err=True)
+    try:
+        sys.stdout.flush()
+    except OSError:  # the command has failed already: a second sentence would only repeat that
+        _discard_output()
     return MISTAKE
 
 
