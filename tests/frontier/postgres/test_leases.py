@@ -10,6 +10,7 @@ import pytest
 from gossamer.frontier import FrontierError
 from gossamer.frontier.postgres import PostgresFrontier, recovering
 from gossamer.records import GONE, Batch, Claimed, Orders, Release, Visit, Waiting
+from tests.frontier.labs import ManualClock
 from tests.frontier.postgres.moments import when
 from tests.frontier.postgres_server import Server, binaries_of
 from tests.frontier.samples import beating, claim, complete, link, links, names, wait
@@ -168,6 +169,7 @@ def test_a_start_counts_down_while_it_waits_for_others_and_a_restart_of_the_data
     version: str,
 ) -> None:
     seen: list[Waiting] = []
+    clock = ManualClock()
     with Server(binaries_of(version)) as server:
         with PostgresFrontier(server.address, "crawl", home="there") as there:
             there.resume(delay_s=0)
@@ -175,19 +177,20 @@ def test_a_start_counts_down_while_it_waits_for_others_and_a_restart_of_the_data
 
         def watch(waiting: Waiting) -> None:
             seen.append(waiting)
+            clock.now_s += 0.5
             if len(seen) == 3:
                 server.stop("fast")
                 server.start()
 
-        with PostgresFrontier(server.address, "crawl", home="here", lease_s=2.0) as here:
+        with PostgresFrontier(server.address, "crawl", home="here", lease_s=2.0, clock=clock) as here:
             here.resume(delay_s=0, show_wait=watch)
             assert [state.gone for state in here.workers()] == [True]
     assert {waiting.workers for waiting in seen} == {("vm:18556",)}
-    first, second, third, *_ = (waiting.left_s for waiting in seen)
-    assert 2.0 >= first > second > third
-    assert [waiting.trouble for waiting in seen[:3]] == ["", "", ""]
-    assert "PostgreSQL database" in seen[3].trouble
-    assert seen[-1].trouble == ""
+    before, (away,), after = seen[:3], seen[3:4], seen[4:]
+    assert [(waiting.left_s, waiting.trouble) for waiting in before] == [(2.0, ""), (1.5, ""), (1.0, "")]
+    assert "PostgreSQL database" in away.trouble
+    assert away.left_s == 2.0, "the lease is counted from the return of the database"
+    assert [(waiting.left_s, waiting.trouble) for waiting in after] == [(2.0, ""), (1.5, ""), (1.0, ""), (0.5, "")]
 
 
 def test_a_start_does_not_wait_for_a_database_that_stays_away(version: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,13 +1,14 @@
 """Dead workers: how others find them, and what becomes of the sites and counters that they leave.
 
 An observer remembers when it last saw each worker's heartbeat counter move. It counts ages on its own boot clock only,
-so that a jump of a clock makes no worker look dead. Neither does an outage of the database: an observer that could not
-look for a while begins to count again.
+so that a jump of a clock makes no worker look dead. Neither does an outage of the database: an observer whose
+look failed or came late begins to count again.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,7 +45,7 @@ class LeaseWatch:
     def __init__(self, lease_s: float) -> None:
         self._lease_s = lease_s
         self._blind_s = max(BLIND_S, lease_s / 4)
-        self._looked_s = 0.0
+        self._looked_s = -math.inf
         self._since: dict[int, tuple[int, float]] = {}
 
     def look(self, beats: Iterable[tuple[int, int]], now_s: float) -> list[Silent]:
@@ -59,8 +60,14 @@ class LeaseWatch:
         self._since = since
         return [Silent(worker, count) for worker, (count, at_s) in since.items() if now_s - at_s >= self._lease_s]
 
+    def look_failed(self) -> None:
+        """Note that the counters could not be read: the next look begins every lease again."""
+        self._looked_s = -math.inf
+
     def left_s(self, now_s: float) -> float:
         """Return how long until the most silent worker has been silent for the lease."""
+        if self._looked_s == -math.inf:
+            return self._lease_s
         return max(0.0, self._lease_s - max((now_s - at_s for _, at_s in self._since.values()), default=0.0))
 
     def has_moved(self, beats: Iterable[tuple[int, int]]) -> bool:
@@ -92,6 +99,7 @@ def silent_others(
             if clock() - answered_s > RESTART_S:
                 raise
             trouble = str(error)
+            watch.look_failed()
             continue
         trouble, answered_s = "", clock()
         if watch.has_moved(beats):
