@@ -8,6 +8,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -263,5 +264,6 @@ def run_histories(engine: Engine, machine: type[History], examples: int) -> None
     run_state_machine_as_test(on_engine, settings=settings(max_examples=examples, stateful_step_count=20))
 
 
+@pytest.mark.timeout(1_200)  # a thousand take half a minute of CPU, and a busy machine gives a tenth of its time
 def test_any_history_goes_as_the_model_says(engine: Engine) -> None:
     run_histories(engine, History, engine.histories)

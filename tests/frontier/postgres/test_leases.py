@@ -10,7 +10,7 @@ import pytest
 from gossamer.frontier import FrontierError
 from gossamer.frontier.postgres import PostgresFrontier, recovering
 from gossamer.records import GONE, Batch, Claimed, Orders, Release, Visit, Waiting
-from tests.frontier.labs import ManualClock
+from tests.frontier.conformance.lab import ManualClock
 from tests.frontier.postgres.moments import when
 from tests.frontier.postgres_server import Server, binaries_of
 from tests.frontier.samples import beating, claim, complete, link, links, names, wait
