@@ -28,6 +28,7 @@ from chaos.planted.planting import Bug
 
 SUITE: Final = "tests/frontier/conformance"
 POSTGRES: Final = "tests/frontier/postgres"
+TURN: Final = "tests/turn"
 
 ROBOTS_STAY_ON_SITE: Final = "if target is not None and target.site != turn.site.site: target = None"
 
@@ -322,4 +323,64 @@ CRAWL_BUGS: Final = {
     ),
 }
 
-BUGS: Final = {**ENGINE_BUGS, **CRAWL_BUGS}
+TURN_BUGS: Final = {
+    "a bug behind a redirect is settled for the URL that redirects": Bug(
+        changes={"bug-settles-first-url": value("self.queued")},
+        tests=f"{TURN}/test_interruptions.py",
+    ),
+    "a cancelled request counts as not made": Bug(
+        changes={"cancelled-request-forgotten": condition("False")},
+        tests=f"{TURN}/test_interruptions.py",
+    ),
+    "two requests of a turn follow each other at once": Bug(
+        changes={"no-step-gap": condition("False")},
+        tests=f"{TURN}/test_random.py",
+    ),
+    "http is settled for a bare seed before it answers": Bug(
+        changes={"http-settled-before-it-answers": condition("False")},
+        tests=f"{TURN}/test_failures.py",
+    ),
+    "the URLs of a host that is given up stay queued": Bug(
+        changes={"urls-of-given-up-host-kept": condition("False")},
+        tests=f"{TURN}/test_failures.py",
+    ),
+    "a long Retry-After is reported with the next batch": Bug(
+        changes={"long-wait-not-urgent": keyword("urgent", "False")},
+        tests=f"{TURN}/test_failures.py",
+    ),
+    "a redirect's target is asked for although its host is blocked": Bug(
+        changes={"blocked-target-asked": value("False")},
+        tests=f"{TURN}/test_redirects.py",
+    ),
+    "a sitemap is queued in one portion": Bug(
+        changes={"sitemap-in-one-portion": condition("False")},
+        tests=f"{TURN}/test_sitemaps.py",
+    ),
+    "pages that name each other as canonical are all left out": Bug(
+        changes={"canonical-circle-loses-pages": drop_operand(1)},
+        tests=f"{TURN}/test_pages.py",
+    ),
+    "a URL that is excluded between two steps stays queued": Bug(
+        changes={"excluded-between-stays-queued": delete()},
+        tests=f"{TURN}/test_pages.py",
+    ),
+    "a site's next turn does not wait": Bug(
+        changes={"wait-of-turn-ignored": keep_left(ast.Add)},
+        seeds=20,
+    ),
+    "the result of a turn is not reported": Bug(
+        changes={"result-not-reported": delete()},
+        seeds=20,
+    ),
+    "a turn does not wait for its commit": Bug(
+        changes={"commit-not-awaited": delete()},
+        seeds=200,
+    ),
+    "an outage of ours is not noticed": Bug(
+        changes={"outage-not-noticed": delete()},
+        seeds=50,
+        fault="outage",
+    ),
+}
+
+BUGS: Final = {**ENGINE_BUGS, **CRAWL_BUGS, **TURN_BUGS}

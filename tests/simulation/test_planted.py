@@ -118,4 +118,4 @@ def test_a_planted_bug_is_noticed(name: str) -> None:
 
 
 def test_a_change_that_is_no_bug_is_not_noticed() -> None:
-    assert try_out(Bug(changes={"lease-ignored": change.value("{}")}, tests="tests/worker/test_lease.py")) == ""
+    assert try_out(Bug(changes={"lease-ignored": change.value("{}")}, tests="tests/worker/test_membership.py")) == ""

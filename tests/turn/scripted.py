@@ -158,6 +158,7 @@ class World:
     commits: list[Effects] = field(default_factory=list)
     kept: list[PageRow] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+    interrupted: Step | None = None  # the step that did not end
     clock_s: float = START_S
     site: SiteInHand = field(init=False)
     _orders: OperatorOrders = field(default_factory=OperatorOrders)
@@ -187,6 +188,7 @@ class World:
             while True:
                 if len(self.trace) == self.interrupt_at:
                     self.trace.append("interrupted")
+                    self.interrupted = step
                     if isinstance(step, Commit):  # reported all the same: only the wait for it does not end
                         self.commits.append(step.effects)
                     turn.throw(StepInterruptedError(self._now(), self.bug))

@@ -98,6 +98,7 @@ def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]
     for_links = may_lead_on(url.depth, turn.settings.scope.max_depth)
     answer = yield from turn.ask(url.url, kind, page=url, for_links=for_links)
     if isinstance(answer, Missing):
+        # plant: excluded-between-stays-queued
         _settle_excluded(turn, url)  # since a moment ago: robots.txt may have taken its time
         return None
     verdict = turn.take_answer(url, answer)
@@ -203,7 +204,7 @@ def _give_way_to_canonical(turn: Turn, url: QueuedUrl, parsed: ParsedPage) -> Ge
     if not _admit_canonical(turn, url, canonical):
         return None
     state = yield LookUp(url=canonical)
-    if state is UNAVAILABLE or not is_deferred_to(state):
+    if state is UNAVAILABLE or not is_deferred_to(state):  # plant: canonical-circle-loses-pages
         return None
     seeded = url.depth == 0
     turn.effects.links.append(Link(*canonical, url.depth, url.rank, seeded, url.hops, via=url.url_hash))

@@ -98,4 +98,4 @@ def _check_block(turn: Turn, host: str) -> Generator[Step, Any, bool]:
     if host not in hosts:
         found = yield LookUpHosts(site=turn.site.site)
         hosts.update((state.host, state) for state in found if state.host == host)
-    return host in hosts and hosts[host].blocked_s > 0
+    return host in hosts and hosts[host].blocked_s > 0  # plant: blocked-target-asked

@@ -146,7 +146,7 @@ def _queue_pages(
             turn.count("sitemap_entries", "not_wanted", len(ours) - len(links))
             turn.count("sitemap_entries", "accepted", len(links))
             turn.effects.links += links
-            if len(turn.effects.links) >= PORTION_LINKS:
+            if len(turn.effects.links) >= PORTION_LINKS:  # plant: sitemap-in-one-portion
                 yield Commit(effects=turn.take_effects())
 
 

@@ -66,7 +66,7 @@ class Turn:
 
         `page` is the URL that the request is for: itself, or one whose robots.txt is asked for.
         """
-        if self.ended_s is not None:
+        if self.ended_s is not None:  # plant: no-step-gap
             self.now = yield Wait(until_s=self.ended_s + step_gap_s(self.settings.pace, self.site.delay_s))
         self._asking = True
         asked: Asked = yield Ask(
@@ -96,7 +96,7 @@ class Turn:
 
     def settle(self, url: QueuedUrl, outcome: Outcome) -> None:
         """Note the outcome of a URL. A URL of a turn has at most one."""
-        if self.guess is not None and url == self.current != self.guess:
+        if self.guess is not None and url == self.current != self.guess:  # plant: http-settled-before-it-answers
             return  # http is no URL of the crawl until its host answers: what counts is the guess
         assert url.url_hash not in self._settled, f"{url.url} has an outcome already"
         self._settled.add(url.url_hash)
@@ -181,7 +181,7 @@ class Turn:
         in_hand = self.site.take_urls_of(url.host)  # they stay queued, unless they are given up
         if self.guess is None:  # else the URL under http is not part of the crawl yet
             in_hand.append(url)
-        if state.given_up:
+        if state.given_up:  # plant: urls-of-given-up-host-kept
             for each in in_hand:
                 self.settle(each, GivenUp(reason=state.given_up))
 
@@ -199,7 +199,7 @@ class Turn:
 
     def interrupt(self, interrupted: StepInterruptedError) -> None:
         """Take in that a step did not end. A request that was under way may have been made: it counts."""
-        if self._asking:
+        if self._asking:  # plant: cancelled-request-forgotten
             self.ended_s = interrupted.moment.clock_s
         if interrupted.bug is not None:
             self.settle_after_bug(interrupted.bug)
@@ -207,7 +207,8 @@ class Turn:
     def settle_after_bug(self, bug: Exception) -> None:
         """Settle the URL that met a bug of ours: it is tried again, because it may not meet the bug again."""
         self.bug = bug
-        url = self.guess or self.current  # while http is tried, the URL of the crawl is the guess
+        # While http is tried, the URL of the crawl is the guess.
+        url = self.guess or self.current  # plant: bug-settles-first-url
         bug.add_note(f"This happened at {self.current.url}.")  # the log shows it below the traceback
         if url.url_hash in self._settled:
             return
@@ -235,7 +236,7 @@ class Turn:
             effects=self.effects,
             ended_s=self.ended_s,
             wait=with_slowness(asked, delay_s=site.delay_s, response_s=self.response_s),
-            urgent=(self.retry_after_s or 0.0) > site.delay_s,
+            urgent=(self.retry_after_s or 0.0) > site.delay_s,  # plant: long-wait-not-urgent
             bug=self.bug,
         )
 

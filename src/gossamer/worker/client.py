@@ -102,6 +102,7 @@ class FrontierClient:
     async def commit(self, site: SiteInHand, effects: Effects, *, urgent: bool) -> None:
         """Report what a turn changed, and wait until it is durable, with everything that was reported before."""
         self.note(site, effects, urgent=urgent)
+        # plant: commit-not-awaited
         await asyncio.shield(self._committed)  # others wait for it too
 
     def release(self, site: SiteInHand, due_s: float) -> None:

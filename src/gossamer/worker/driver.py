@@ -201,8 +201,9 @@ class Worker:
         turn = take_turn(site, settings=self._terms.turn, memories=self._memories, now=self._performer.now())
         try:
             result = await self._drive(turn, site, slots)
+            # plant: wait-of-turn-ignored
             due_s = self._clock() if result.ended_s is None else result.ended_s + result.wait.wait_s
-            self._client.note(site, result.effects, urgent=result.urgent)
+            self._client.note(site, result.effects, urgent=result.urgent)  # plant: result-not-reported
             if result.bug is not None:
                 log.error("A bug of ours, in a turn of %s", site.site, exc_info=result.bug)
             self._take(result.effects)

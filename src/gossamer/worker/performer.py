@@ -151,6 +151,7 @@ class Performer:
         row = request_row(answer, site=site, kind=kind, attempt=tries + 1, worker=self._terms.name, delay_s=delay_s)
         self._parts.store.keep_request(row)
         self._parts.figures.request(row)
+        # plant: outage-not-noticed
         self._outage.report(now.clock_s, site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
 
     async def _wait(self, until_s: float) -> Moment:
