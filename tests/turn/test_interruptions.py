@@ -145,10 +145,10 @@ PATHS = [
             "urls": (queued(MAP, kind=Kind.SITEMAP, hops=1),),
             "sitemaps": SitemapSettings(sitemaps=True),
             "parses": {
-                MAP: listed(f"{WWW}/1", *(f"{HOST}/{number}" for number in range(3 * PORTION_LINKS)), archive=b"record")
+                MAP: listed(f"{WWW}/1", *(f"{HOST}/{number}" for number in range(PORTION_LINKS)), archive=b"record")
             },
         },
-        spans=[Span(steps=7, about=MAP, settled={})],
+        spans=[Span(steps=6, about=MAP, settled={})],
     ),
     Path(
         says="a sitemap behind a redirect",
