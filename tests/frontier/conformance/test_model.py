@@ -182,7 +182,7 @@ class History(RuleBasedStateMachine):
         until = self.model.sites[claim.site].blocks.get(host, 0.0)
         if seconds is None or self.model.now + seconds < until:
             return []
-        return [HostState(host=host, blocked_s=seconds, silent=reason is not None, given_up=reason)]
+        return [HostState(host=host, blocked_s=seconds, silent=int(reason is not None), given_up=reason)]
 
     @precondition(lambda self: len(self.model.live) > 1)
     @rule(who=st.integers(0, 9))
