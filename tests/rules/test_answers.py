@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from gossamer.records import Failed, Fetched, Kind, QueuedUrl, Reason, Truncation
 from gossamer.rules.answers import (
-    LASTING_REASONS,
     NOTHING_UNDER_HTTPS,
-    PASSING_REASONS,
+    PERMANENT_REASONS,
+    TEMPORARY_REASONS,
     Kept,
     Moved,
     Refused,
     TryLater,
     Verdict,
+    http_fallback,
     judge_answer,
-    plain_http,
     retry_wait_s,
     shows_trouble,
 )
@@ -132,8 +132,8 @@ def test_a_page_that_is_given_up_still_tells_how_long_its_site_wants_to_be_left_
 def test_every_reason_that_fetch_can_give_is_deliberately_treated() -> None:
     given_by_fetch = reasons_that_fetch_names()
     assert len(given_by_fetch) > 10
-    assert given_by_fetch <= PASSING_REASONS | LASTING_REASONS | {Reason.CANCELLED}
-    assert not PASSING_REASONS & LASTING_REASONS
+    assert given_by_fetch <= TEMPORARY_REASONS | PERMANENT_REASONS | {Reason.CANCELLED}
+    assert not TEMPORARY_REASONS & PERMANENT_REASONS
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_the_number_of_tries_and_the_first_wait_can_be_set() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        *(failed(reason) for reason in sorted(PASSING_REASONS - {Reason.INTERNAL_ERROR})),
+        *(failed(reason) for reason in sorted(TEMPORARY_REASONS - {Reason.INTERNAL_ERROR})),
         *(fetched(status) for status in (408, 425, 429, 500, 502, 503, 504, 599)),
     ],
 )
@@ -259,16 +259,16 @@ def guess(url: str, kind: Kind = Kind.BARE) -> QueuedUrl:
     ],
 )
 def test_a_guess_that_does_not_answer_is_tried_under_http(url: str, plain: str, reason: Reason) -> None:
-    found = plain_http(guess(url), reason)
+    found = http_fallback(guess(url), reason)
     assert found is not None
     assert (found.url, found.host) == (plain, host_of(plain))
 
 
 @pytest.mark.parametrize("reason", [None, *sorted(set(Reason) - NOTHING_UNDER_HTTPS)])
 def test_any_other_failure_leaves_a_guess_as_it_is(reason: Reason | None) -> None:
-    assert plain_http(guess("https://a.test/"), reason) is None
+    assert http_fallback(guess("https://a.test/"), reason) is None
 
 
 @pytest.mark.parametrize("kind", [Kind.PAGE, Kind.SITEMAP])
 def test_what_was_named_with_its_scheme_keeps_it(kind: Kind) -> None:
-    assert plain_http(guess("https://a.test/", kind), Reason.CONNECT_REFUSED) is None
+    assert http_fallback(guess("https://a.test/", kind), Reason.CONNECT_REFUSED) is None

@@ -18,9 +18,9 @@ from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
 from gossamer.rules.hosts import (
     NO_ADDRESS,
     NO_HOST,
-    NO_RULES_TO_BE_HAD,
     NOTHING_ALLOWED,
     OURS,
+    ROBOTS_FAILED,
     RobotsRead,
     RobotsSettings,
     after_silence,
@@ -124,8 +124,8 @@ def test_every_reason_that_fetch_can_give_is_deliberately_treated() -> None:
     sources = [file.read_text() for file in resources.files("gossamer.fetch").iterdir() if file.name.endswith(".py")]
     given_by_fetch = {Reason[name] for source in sources for name in re.findall(r"\bReason\.([A-Z_]+)\b", source)}
     assert len(given_by_fetch) > 10
-    assert given_by_fetch <= NO_HOST | NO_RULES_TO_BE_HAD | OURS
-    assert len(NO_HOST | NO_RULES_TO_BE_HAD | OURS) == len(NO_HOST) + len(NO_RULES_TO_BE_HAD) + len(OURS)
+    assert given_by_fetch <= NO_HOST | ROBOTS_FAILED | OURS
+    assert len(NO_HOST | ROBOTS_FAILED | OURS) == len(NO_HOST) + len(ROBOTS_FAILED) + len(OURS)
 
 
 @pytest.mark.parametrize(
@@ -525,7 +525,7 @@ def test_a_host_answers_if_it_did_when_it_was_last_asked(state: HostState, answe
     assert answers(state) is answering
 
 
-@pytest.mark.parametrize("reason", sorted(NO_HOST | NO_RULES_TO_BE_HAD | OURS))
+@pytest.mark.parametrize("reason", sorted(NO_HOST | ROBOTS_FAILED | OURS))
 def test_a_failure_is_silence_an_answer_or_ours(reason: Reason) -> None:
     answer = failed(reason)
     assert [is_silence(answer), is_answered(answer), reason in OURS].count(True) == 1

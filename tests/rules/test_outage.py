@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.records import Reason
-from gossamer.rules.answers import LASTING_REASONS, PASSING_REASONS
+from gossamer.rules.answers import PERMANENT_REASONS, TEMPORARY_REASONS
 from gossamer.rules.outage import MAX_OUTAGE_S, NOTHING_GETS_OUT, OutageGuard, OutageSettings
 
 DOWN = Reason.CONNECT_TIMEOUT
@@ -139,8 +139,8 @@ def test_only_what_fails_during_an_outage_is_excused() -> None:
     found = guard()
     assert not any(found.excuses(reason) for reason in Reason)
     found = paused_guard()
-    assert {reason for reason in Reason if found.excuses(reason)} == PASSING_REASONS
-    assert not any(found.excuses(reason) for reason in LASTING_REASONS)
+    assert {reason for reason in Reason if found.excuses(reason)} == TEMPORARY_REASONS
+    assert not any(found.excuses(reason) for reason in PERMANENT_REASONS)
 
 
 def test_what_fails_while_it_only_begins_to_look_like_an_outage_is_excused_too() -> None:

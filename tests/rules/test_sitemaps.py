@@ -9,7 +9,7 @@ from gossamer.rules.robots import parse_robots
 from gossamer.rules.sitemaps import (
     guess_sitemap,
     is_guess,
-    is_same_place,
+    is_same_host,
     names_any,
     on_behalf,
     sitemaps_of,
@@ -70,8 +70,8 @@ def test_a_guess_is_told_from_what_was_promised() -> None:
     ],
 )
 def test_a_host_is_the_same_under_http_and_https_but_not_on_another_port(one: str, other: str, same: bool) -> None:
-    assert is_same_place(one, other) is same
-    assert is_same_place(other, one) is same
+    assert is_same_host(one, other) is same
+    assert is_same_host(other, one) is same
 
 
 def test_a_robots_file_names_a_sitemap_by_its_normalised_url() -> None:

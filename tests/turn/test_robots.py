@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gossamer.records import Done, GivenUp, HostState, Reason, Retry, Truncation
-from gossamer.rules.hosts import NO_RULES_TO_BE_HAD, NOTHING_ALLOWED
+from gossamer.rules.hosts import NOTHING_ALLOWED, ROBOTS_FAILED
 from gossamer.rules.pace import PaceSettings, WaitCause
 from gossamer.turn.steps import NOT_SENT
 from tests.turn.rows import HOME, PAGE_STORED, ROBOTS, WWW, WWW_OPEN, Row, check, moved, robots, ruled
@@ -133,7 +133,7 @@ FAILING_ROWS = [
             outcomes={},
             hosts={HOST: {"blocked_s": 600.0, "failures": 1}},
         )
-        for reason in sorted(NO_RULES_TO_BE_HAD)
+        for reason in sorted(ROBOTS_FAILED)
     ),
     Row(
         says="all URLs of a blocked host leave the hand, and those of other hosts stay",

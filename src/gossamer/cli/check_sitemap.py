@@ -13,7 +13,7 @@ from gossamer.crawl.settings import DEFAULT_AGENT
 from gossamer.errors import GossamerError
 from gossamer.parse.sitemaps import MAX_SITEMAP_BYTES, Entry, read_sitemap
 from gossamer.records import Fetched, ParseFailed, Truncation
-from gossamer.rules.sitemaps import is_same_place
+from gossamer.rules.sitemaps import is_same_host
 from gossamer.urls import Refusal, host_of, normalise
 
 
@@ -60,7 +60,7 @@ def _about(entry: Entry, where: str) -> dict[str, object]:
     changed_at = entry.changed_at
     lastmod = None if changed_at is None else datetime.fromtimestamp(changed_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     about: dict[str, object] = {"url": entry.url, "rank": entry.rank, "priority": entry.priority, "lastmod": lastmod}
-    return about if is_same_place(host_of(entry.url), host_of(where)) else {**about, "foreign_host": True}
+    return about if is_same_host(host_of(entry.url), host_of(where)) else {**about, "foreign_host": True}
 
 
 def _as_answer(url: str, body: bytes) -> Fetched:

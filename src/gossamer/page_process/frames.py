@@ -1,4 +1,4 @@
-"""What a worker and its page process say to each other: tuples of plain values, each behind its length.
+"""The messages between a worker and its page process: tuples of plain values, each preceded by its length.
 
 `marshal` is the fastest way to pass such tuples, and safe between two processes of one Python.
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 LENGTH_BYTES: Final = 4
 PAGE: Final = 0  # kinds of reply: the page
-FAILED: Final = 1  # it cannot be read
-BUG: Final = 2  # we cannot read it
+FAILED: Final = 1  # the page cannot be parsed
+BUG: Final = 2  # our code failed
 SITEMAP: Final = 3
 
 _RECORDS: Final = 3  # the last fields of a ParsedPage: its archive records
@@ -51,7 +51,7 @@ def pack(values: Values) -> bytes:
 
 
 def unpack(payload: bytes | memoryview) -> Values:
-    """Return the values of a frame, without its length; raises ValueError if it holds none."""
+    """Return the values of a frame, given without its length; raise ValueError if it is none."""
     try:
         values = marshal.loads(payload)  # noqa: S302  (from our own process)
     except (EOFError, TypeError) as error:
@@ -60,7 +60,7 @@ def unpack(payload: bytes | memoryview) -> Values:
 
 
 def pack_page(fetched: Fetched, *, kind: RequestKind, archive: bool) -> bytes:
-    """Return a page to be read, or a sitemap, and whether to make an archive record of it."""
+    """Return the frame of a page or sitemap to parse, with whether to make archive records of it."""
     return pack(
         (
             kind.value,
@@ -101,14 +101,14 @@ def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
 
 
 def page_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> Values:
-    """Return the reply for a page that was read, with its archive records."""
+    """Return the reply for a page that was parsed, with its archive records."""
     # Named tuples cannot be marshalled.
     nested = tuple(parsed.row), [*chain.from_iterable(parsed.links)], [*chain.from_iterable(parsed.anchors)]
     return (PAGE, *nested, *parsed[len(nested) : -_RECORDS], *_records(exchange))
 
 
 def sitemap_reply(sitemap: SitemapContent, exchange: EncodedExchange | None) -> Values:
-    """Return the reply for a sitemap that was read."""
+    """Return the reply for a sitemap that was parsed."""
     urls, ranks = [entry.url for entry in sitemap.entries], [entry.rank for entry in sitemap.entries]
     found = (SITEMAP, sitemap.format.value, urls, ranks, sitemap.sitemaps, len(sitemap.refused), sitemap.cut)
     return (*found, *_records(exchange))
@@ -121,12 +121,12 @@ def _records(exchange: EncodedExchange | None) -> Values:
 
 
 def failed_reply(failed: ParseFailed) -> Values:
-    """Return the reply for a page that could not be read."""
+    """Return the reply for a page that could not be parsed."""
     return (FAILED, failed.reason.value, failed.detail)
 
 
 def result_of(reply: Values) -> ParsedPage | ParseFailed:
-    """Return what became of a page; raises RuntimeError with the traceback if it was a bug."""
+    """Return the parsed page, or why it could not be parsed; raise RuntimeError with the traceback after a bug."""
     if reply[0] != PAGE:
         return _failure_of(reply)
     _, row, links, anchors, *rest = reply
@@ -138,7 +138,7 @@ def result_of(reply: Values) -> ParsedPage | ParseFailed:
 
 
 def sitemap_of(reply: Values) -> ParsedSitemap | ParseFailed:
-    """Return what became of a sitemap; raises like `result_of`."""
+    """Return the parsed sitemap, or why it could not be parsed; raise as `result_of` does."""
     kind, *found = reply
     if kind == SITEMAP:
         return ParsedSitemap(**dict(zip(ParsedSitemap.__slots__, found, strict=True)))

@@ -1,7 +1,7 @@
-"""What crosses between workers and the frontier: links, claims, outcomes, figures.
+"""The values that workers and the frontier exchange: links, claims, outcomes, figures.
 
-Times are Unix seconds (`…_at`) and only ever describe; whatever schedules is a *wait* in seconds (`…_s`),
-because no two machines agree on what time it is.
+Times are Unix seconds (`…_at`) and serve only as information. Everything that schedules is a *wait* in seconds
+(`…_s`), because the clocks of two machines never agree.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Kind(IntEnum):
-    """What a queued URL is expected to hold."""
+    """What a queued URL is expected to be."""
 
     PAGE = 0
     SITEMAP = 1
@@ -29,8 +29,8 @@ class Scope(StrEnum):
     """How far a crawl may go from its seeds."""
 
     HOST = "host"  # the seeds' own hosts
-    SITE = "site"  # the seeds' sites, all hosts of them
-    WEB = "web"  # wherever links lead
+    SITE = "site"  # all hosts of the seeds' sites
+    WEB = "web"  # any host
 
 
 class Link(NamedTuple):
@@ -41,15 +41,15 @@ class Link(NamedTuple):
     site: str
     host: str
     depth: int  # links from the nearest seed
-    rank: int = 0  # smaller is fetched earlier, before depth is looked at
-    seeded: bool = False  # a seed, or where a seed redirected to: its site belongs to the crawl
+    rank: int = 0  # a smaller rank is fetched earlier; within a rank, a smaller depth
+    seeded: bool = False  # a seed, or the target of a seed's redirect: its site belongs to the crawl
     hops: int = 0  # redirects that led here
     via: bytes | None = None  # hash of the page that linked here
     kind: int = Kind.PAGE
 
 
 class QueuedUrl(NamedTuple):
-    """A URL in hand, as a claim delivers it."""
+    """A URL of a claimed site, to be fetched."""
 
     url: str
     url_hash: bytes
@@ -63,11 +63,11 @@ class QueuedUrl(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
-    """What a host's robots.txt last said, or how long it has failed to; and whether the host answers at all."""
+    """The rules of a host's robots.txt, or how long it has failed; and whether the host answers at all."""
 
     host: str
     rules: str = ""  # reduced to our group; opaque to the frontier
-    expires_at: float = 0.0  # Unix seconds; ask again after
+    expires_at: float = 0.0  # Unix seconds; robots.txt is requested again after this time
     failures: int = 0  # robots.txt requests in a row that failed
     failing_since: float | None = None  # Unix seconds
     blocked_s: float = 0.0  # no request goes to this host for this long; its URLs wait, or are given up
@@ -77,28 +77,28 @@ class HostState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A site that this worker owns until it completes it, with what to fetch from it."""
+    """A site that this worker owns until it releases it, with the URLs to fetch."""
 
     site: str
-    epoch: int  # names this ownership; completions repeat it
+    epoch: int  # identifies this ownership; completions repeat it
     delay_s: float  # between two turns: the crawl's, or the site's own if longer
     own_delay_s: float = 0.0  # what the site itself asked for
     failures: int = 0  # of the site, in a row
-    pages: int = 0  # kept of the site so far
+    pages: int = 0  # of the site, stored so far
     urls: tuple[QueuedUrl, ...]  # never empty; in the order in which to fetch them
-    hosts: Mapping[str, HostState]  # as far as known: those of the URLs, and some more of the site
+    hosts: Mapping[str, HostState]  # the known ones of the URLs, and some more of the site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """The answer to a claim: sites, or how long until it is worth asking again."""
+    """The answer to a claim: sites, or the time until the next site is due."""
 
     claims: tuple[Claim, ...] = ()
-    wait_s: float | None = None  # nothing is due sooner; None: nothing waits at all
+    wait_s: float | None = None  # until a site is due; None: no site waits
 
 
 class Gone(Enum):
-    """The answer to a worker that was declared dead: drop everything, join anew."""
+    """The answer to a worker that was declared dead: it must drop all sites and join again."""
 
     GONE = "gone"
 
@@ -108,29 +108,29 @@ GONE: Final = Gone.GONE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """The URL is settled: fetched and kept, or answered in a way that leaves nothing to do."""
+    """The URL is settled: its page is stored, or its answer leaves nothing to do."""
 
-    page: bool = True  # counts against the page limit; a redirect, say, does not
+    page: bool = True  # whether it counts against the page limit; a redirect, for example, does not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """The page goes back to the queue and is left alone for a while."""
+    """The page goes back to the queue, and is not requested again for a while."""
 
     wait_s: float
-    counted: bool = True  # False when it was our own fault: an outage burns no tries
+    counted: bool = True  # whether it uses up a try; False if the failure was ours: an outage uses up no tries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenUp:
-    """The page will not be fetched; the reason is kept."""
+    """The page will not be fetched; the frontier stores the reason."""
 
     reason: Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barred:
-    """The operator's rules keep the URL from being asked for, until others let it in again."""
+    """The operator's rules forbid to request the URL; changed rules can admit it again."""
 
     reason: Reason
 
@@ -144,24 +144,24 @@ class Release:
 
     wait_s: float  # until its next turn may begin
     own_delay_s: float = 0.0  # what the site itself asks for (Crawl-delay); the crawl's delay holds if longer
-    failures: int = 0  # of the site, in a row: kept for whoever claims it next
+    failures: int = 0  # of the site, in a row: stored for the next owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visit:
-    """What happened at a site in hand: outcomes by URL hash, robots rules, and whether it is given back."""
+    """What happened at an owned site: outcomes by URL hash, robots rules, and whether the site is released."""
 
     site: str
     epoch: int
     outcomes: Sequence[tuple[bytes, Outcome]] = ()
     hosts: Sequence[HostState] = ()
-    own_delay_s: float = 0.0  # what the site is known to ask for by now; holds even if its owner dies
+    own_delay_s: float = 0.0  # what the site is known to ask for; survives the death of its owner
     release: Release | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Everything a worker reports at once; it enters the frontier whole or not at all."""
+    """Everything that a worker reports at once; the frontier commits all of it or nothing."""
 
     links: Sequence[Link] = ()
     visits: Sequence[Visit] = ()
@@ -169,9 +169,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What became of a batch."""
+    """The result of reporting a batch."""
 
-    lost: tuple[tuple[str, int], ...] = ()  # site and epoch of visits to what the worker no longer owned
+    lost: tuple[tuple[str, int], ...] = ()  # site and epoch of visits to sites that the worker no longer owned
 
 
 class CrawlState(StrEnum):
@@ -184,11 +184,11 @@ class CrawlState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    """What the operator changed, as a heartbeat brings it back."""
+    """What the operator changed; the answer to a heartbeat."""
 
     state: CrawlState
     exclusions_version: int
-    excluded: frozenset[str] | None  # all excluded sites, if that changed since this worker last heard
+    excluded: frozenset[str] | None  # all excluded sites; None if unchanged since this worker's last heartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,15 +206,15 @@ class WorkerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A start waits to see whether workers of other machines are alive."""
+    """A start waits to learn whether workers on other machines are alive."""
 
     workers: tuple[str, ...]  # their labels
-    left_s: float  # at most; counted anew if the database was away
+    left_s: float  # at most; begins again if the database was unreachable
     trouble: str = ""  # why the database cannot be read now
 
 
 class UrlStatus(StrEnum):
-    """Where an accepted URL stands."""
+    """The status of an accepted URL."""
 
     QUEUED = "queued"
     DONE = "done"
@@ -227,11 +227,11 @@ class UrlState:
 
     status: UrlStatus
     depth: int
-    reason: Reason | None = None  # given up
-    rank: int | None = None  # of a queued URL, like all below
+    reason: Reason | None = None  # why it was given up
+    rank: int | None = None  # this and all below only of a queued URL
     tries: int | None = None
     via: bytes | None = None
-    wait_s: float | None = None  # until it may be fetched as far as it alone is concerned; 0 if eligible
+    wait_s: float | None = None  # until the URL itself may be fetched, whatever its site waits for; 0 if it may
     queued_at: float | None = None  # Unix seconds; None also if an older version queued it
 
 
@@ -247,50 +247,50 @@ class SiteState:
     seeded: bool
     excluded: bool
     queued: int
-    failures: int = 0  # in a row, when it was last given back
-    pages: int = 0  # kept of it
-    spent: bool = False  # it has given all pages that the limit of a site allows, and rests
+    failures: int = 0  # in a row, when it was last released
+    pages: int = 0  # stored
+    spent: bool = False  # it has reached max_pages_per_site
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedOutcome:
-    """How many seeds, or what they redirected to, ended alike."""
+    """The number of seeds, or targets of their redirects, with the same outcome."""
 
-    reason: Reason | None  # why they were given up; None: they gave a page
+    reason: Reason | None  # why they were given up; None: their pages are stored
     seeds: int
     example: str  # the URL of one of them
 
     @classmethod
     def of(cls, outcome: str, seeds: int, example: str) -> SeedOutcome:
-        """Return a row of a frontier as a value."""
+        """Return the value of a row of the frontier's query."""
         return cls(reason=Reason(outcome) if outcome else None, seeds=seeds, example=example)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """The frontier's figures, cheap at any size."""
+    """The frontier's figures; cheap to read at any size."""
 
     sites: int
-    sites_with_work: int  # queued or in hand
+    sites_with_work: int  # with queued URLs, or in hand
     sites_in_hand: int
     known: int  # accepted URLs
-    queued: int  # of those not settled, in hand included
+    queued: int  # of the known, those not settled, in hand included
     done: int
-    pages: int  # of those done, what was kept as a page: a redirect, say, was not
+    pages: int  # of those done, the stored pages: a redirect, for example, is none
     given_up: Mapping[Reason, int] = field(default_factory=lambda: MappingProxyType({}))
     page_limit: int | None = None  # None: no limit
-    pages_left: int | None = None  # of the page limit, less what is in hand; None: no limit
-    wait_s: float | None = None  # until the next site is due; None: nothing waits
-    sites_spent: int = 0  # that have given all pages that the limit of a site allows, and rest
-    sites_in_trouble: int = 0  # with work, but they failed so often in a row that they back off or are suspended
-    hosts_in_trouble: int = 0  # of other sites, that back off by themselves; not counted beyond 100,000
+    pages_left: int | None = None  # of the page limit, minus the URLs in hand; None: no limit
+    wait_s: float | None = None  # until the next site is due; None: no site waits
+    sites_spent: int = 0  # that have reached max_pages_per_site
+    sites_in_trouble: int = 0  # with work, but backing off or suspended after several failures in a row
+    hosts_in_trouble: int = 0  # of other sites, single hosts that back off; not counted beyond 100,000
 
     @property
     def in_trouble(self) -> int:
-        """How many sites and single hosts are left alone for longer than their delay because they fail."""
+        """How many sites and single hosts wait longer than their delay because they fail."""
         return self.sites_in_trouble + self.hosts_in_trouble
 
     @property
     def is_full(self) -> bool:
-        """Whether the page limit is reached, and nothing is in hand any more."""
+        """Whether the page limit is reached, and no site is in hand any more."""
         return self.pages_left == 0 and not self.sites_in_hand

@@ -1,4 +1,4 @@
-"""What crosses between fetching, parsing and storing: a page on its way to the disk."""
+"""The values that pass between fetching, parsing and storing: a page on its way to the disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Truncation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What a server answered to one request, as it came: nothing decoded, nothing guessed."""
+    """A server's answer to one request, as received: nothing decoded, nothing guessed."""
 
     url: str
     status: int
@@ -44,7 +44,7 @@ class Fetched:
     body: bytes  # as sent, still content-encoded; only chunking is undone
     truncated: Truncation | None = None
     type_refused: bool = False  # the content type is not accepted: cut off after the headers
-    links_only: bool = False  # HTML that is not accepted: to be read for its links, not to be stored
+    links_only: bool = False  # HTML that is not accepted: parsed for its links, not stored
     address: str  # the address that answered, without port
     request_head: bytes  # exactly what we sent
     started_at: float  # Unix seconds
@@ -64,15 +64,15 @@ class Failed:
 
 
 class Anchor(NamedTuple):
-    """A link as it stands in a page."""
+    """A link as written in a page."""
 
-    url: str  # where it leads, normalised
-    text: str  # what is written on it, white space collapsed, cut at 200 characters
+    url: str  # its target, normalised
+    text: str  # its text, white space collapsed, cut at 200 characters
     rel: str  # as written, one blank between words
 
 
 class ParsedPage(NamedTuple):
-    """What was found in a page, and its archive records, ready to append. A tuple, to cross processes cheaply."""
+    """The content of a page, and its archive records, ready to append. A tuple, to cross processes cheaply."""
 
     row: PageRow  # the columns that the page itself fills; the worker and the store fill the others
     links: Sequence[Url]  # to follow, distinct, in order; empty if the page says nofollow
@@ -80,7 +80,7 @@ class ParsedPage(NamedTuple):
     refresh: str  # target of a meta refresh, normalised; empty if none
     noindex: bool
     nofollow: bool
-    noai: bool  # not to be used for artificial intelligence
+    noai: bool  # the page forbids its use for artificial intelligence
     archive: bytes = b""  # the request and response records, one gzip member each; empty if not archived
     response_offset: int = 0  # where in `archive` the response record begins
     payload_digest: str = ""  # `sha1:…` in base 32, as in the record
@@ -94,8 +94,8 @@ class ParsedSitemap:
     urls: Sequence[str]  # of pages: normalised, distinct, by rank, in the order in which to fetch them
     ranks: Sequence[int]  # of each
     sitemaps: Sequence[str]  # that an index names: normalised, distinct, in order
-    refused: int  # entries that are no URL to crawl
-    cut: str  # why not all of it was read; empty if it was
+    refused: int  # entries that are no URLs to crawl
+    cut: str  # why it was not read to its end; empty if it was
     archive: bytes  # as of a page
     response_offset: int
     payload_digest: str
@@ -103,7 +103,7 @@ class ParsedSitemap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseFailed:
-    """A page or sitemap that could not be read; the fetch stands, the page is given up."""
+    """A page or sitemap that could not be parsed; its request is logged, the page is given up."""
 
     reason: Reason
     detail: str = ""

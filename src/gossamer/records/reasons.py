@@ -8,19 +8,19 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why a request failed, or why a URL was given up."""
 
-    # Never asked for
+    # Never requested
     EXCLUDED = "excluded"
     OUT_OF_SCOPE = "out_of_scope"
-    TOO_DEEP = "too_deep"  # farther from the seeds than the greatest depth, which was lowered
+    TOO_DEEP = "too_deep"  # farther from the seeds than max_depth, which was lowered
     NOT_INCLUDED = "not_included"  # no pattern includes it any more
-    TRAP = "trap"  # a redirect into what no site made for people has: see `rules.traps`
+    TRAP = "trap"  # a redirect into a trap: see `rules.traps`
     ROBOTS_DISALLOWED = "robots_disallowed"
-    ROBOTS_UNREACHABLE = "robots_unreachable"  # robots.txt failed for so long that we stopped waiting
-    ADDRESS_REFUSED = "address_refused"  # the name leads to an address that is not public
+    ROBOTS_UNREACHABLE = "robots_unreachable"  # robots.txt failed for longer than robots_give_up
+    ADDRESS_REFUSED = "address_refused"  # the name resolves to an address that is not public
 
     # No answer
     NO_SUCH_NAME = "no_such_name"
-    DNS_FAILED = "dns_failed"  # the name server did not tell
+    DNS_FAILED = "dns_failed"  # the name server gave no answer
     CONNECT_REFUSED = "connect_refused"
     CONNECT_TIMEOUT = "connect_timeout"
     CONNECT_FAILED = "connect_failed"
@@ -35,7 +35,7 @@ class Reason(StrEnum):
     HEADERS_TOO_LARGE = "headers_too_large"
 
     # An answer that yields no page
-    HTTP_ERROR = "http_error"  # a status that says no, for good or after all tries
+    HTTP_ERROR = "http_error"  # a status that is an error, permanently or after all tries
     TYPE_REFUSED = (
         "type_refused"  # a content type that the operator does not accept; HTML is read for its links all the same
     )
@@ -43,9 +43,9 @@ class Reason(StrEnum):
     TOO_MANY_REDIRECTS = "too_many_redirects"
 
     # A page that is not kept
-    AI_OPTED_OUT = "ai_opted_out"  # it is not to be used for artificial intelligence, and the operator minds
+    AI_OPTED_OUT = "ai_opted_out"  # it forbids its use for artificial intelligence, and respect_ai_optout is on
     OTHER_LANGUAGE = "other_language"  # none of those that the operator wants
-    NOT_CANONICAL = "not_canonical"  # it names another page in its place, which is queued
+    NOT_CANONICAL = "not_canonical"  # it names another page as canonical, which is queued
 
     # A page that could not be read
     BAD_ENCODING = "bad_encoding"  # its content encoding is broken or unknown
@@ -54,9 +54,9 @@ class Reason(StrEnum):
     PARSE_CRASHED = "parse_crashed"
 
     # A sitemap that lists nothing
-    NO_SITEMAP = "no_sitemap"  # none where one lies by convention: nobody had said that there is
-    BAD_SITEMAP = "bad_sitemap"  # something else, or what cannot be read
+    NO_SITEMAP = "no_sitemap"  # none at the conventional URL; the robots.txt had named none
+    BAD_SITEMAP = "bad_sitemap"  # not a sitemap, or unreadable
 
     # Ours
-    CANCELLED = "cancelled"  # we stopped while it was under way; it is asked for again
+    CANCELLED = "cancelled"  # we stopped while it was under way; it is requested again
     INTERNAL_ERROR = "internal_error"  # a bug of ours, with a traceback in the log

@@ -2,7 +2,7 @@
 
 From these annotations come the Arrow schemas (`store.schemas`), the frame between page process and worker
 (`page_process.frames`), `api.Page`, `gossamer query --tables` and the reference. The order of the fields is the order
-of the columns. A new column goes to the end of its row, with a default: files that lack it read as if they had that.
+of the columns. A new column goes to the end of its row, with a default, which readers use for files that lack it.
 """
 
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ class RequestRow(NamedTuple):
     """One line of the crawl log: every request, robots.txt and failures included. The `requests` table."""
 
     url_hash: Annotated[bytes, Stored(HASH, "xxh3-128 of the URL")]
-    url: Annotated[str, Stored(TEXT, "URL that was asked for")]
+    url: Annotated[str, Stored(TEXT, "URL that was requested")]
     site: Annotated[str, Stored(TEXT, "registrable domain or IP address", REPEATS)]
     kind: Annotated[
         str,
@@ -92,15 +92,15 @@ class RequestRow(NamedTuple):
     status: Annotated[int, Stored(INT16, "HTTP status; 0 if there was no answer")]
     reason: Annotated[str, Stored(TEXT, "why there was no answer; empty if there was one", REPEATS)]
     bytes: Annotated[int, Stored(INT64, "length of the body as sent")]
-    address: Annotated[str, Stored(TEXT, "IP address that was asked", REPEATS)]
-    robots: Annotated[str, Stored(TEXT, "robots.txt's say: allowed, or unchecked for robots.txt itself", REPEATS)]
+    address: Annotated[str, Stored(TEXT, "IP address of the server", REPEATS)]
+    robots: Annotated[str, Stored(TEXT, "allowed by robots.txt, or unchecked for robots.txt itself", REPEATS)]
     attempt: Annotated[int, Stored(INT16, "1 for the first try, 2 for the second, ...")]
-    worker: Annotated[str, Stored(TEXT, "worker that asked", REPEATS)]
+    worker: Annotated[str, Stored(TEXT, "worker that sent the request", REPEATS)]
     wait_s: Annotated[
         float,
         Stored(
             DOUBLE,
-            "how long the site was to be left alone afterwards, by what was known then: its delay, or its Retry-After",
+            "the wait until the next request to the site, as known then: its delay, or its Retry-After",
             REPEATS,
         ),
     ] = 0.0

@@ -1,5 +1,5 @@
-"""Politeness: what a site wishes, and what follows from it. Pure decisions only.
+"""The rules of a crawl: robots.txt, pace, scope, traps, retries. Pure decisions only.
 
-What belongs here answers "may we?" and "when?" from values that are passed in: robots rules, scope,
-exclusions, pace, retries. No clock, no network, no database: those who ask have them.
+A function belongs here if it decides from values that are passed in whether a URL may be requested, and when. Nothing
+here reads a clock, the network or a database: the callers do.
 """

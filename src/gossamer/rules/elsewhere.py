@@ -32,9 +32,10 @@ MAX_ANSWERS: Final = 10_000
 MAX_ANSWER_BYTES: Final = 32_000_000
 MAX_MOMENTS: Final = 50_000  # reserved ones, of all sites
 MAX_SITES: Final = 100_000
-MAX_WAIT_S: Final = DAY_S  # no moment is reserved further ahead: the host comes back then and is told anew
-SPARE_SHARE: Final = 0.25  # of the delay: so much further apart are moments that are reserved,
-SPARE_S: Final = 1.0  # and by so much (or the delay, if shorter), since requests take time and turns come late
+MAX_WAIT_S: Final = DAY_S  # no moment is reserved further ahead: the host asks again then
+# Two reserved moments are farther apart than the delay, because requests take time and turns come late:
+SPARE_SHARE: Final = 0.25  # by this share of the delay,
+SPARE_S: Final = 1.0  # and by this much more (or the delay, if that is shorter)
 UNDER_WAY_S: Final = 1.0  # the shortest wait for a site that is being requested
 OVERHEAD_BYTES: Final = 1_000  # of an answer that is kept
 LONG_AGO_AT: Final = 1.0  # Unix seconds: a host that has answered, but whose rules are not known
@@ -65,16 +66,16 @@ class _Site:
     is_busy: bool = False  # a request is under way
 
     def is_forgettable(self, now_s: float) -> bool:
-        """Tell whether a site that is not known would be treated the same."""
+        """Return whether an unknown site would be treated the same."""
         return self.due_s <= now_s and self.free_s <= now_s
 
 
 class Elsewhere:
     """A worker's memory of robots.txt files on other sites. What does not fit is forgotten, the oldest first.
 
-    Invariant: a site has one request at a time, and from its end to the beginning of the next passes the rest that was
-    named then. The moments that are reserved for URLs of one site are a little more than a delay apart. A site is
-    forgotten when it is due and nothing is reserved: two are looked at for each that is added.
+    Invariant: a site has one request at a time, and the next one begins no earlier than `rest_s` after its end. The
+    moments that are reserved for URLs of one site are a little more than a delay apart. A site is forgotten when it is
+    due and nothing is reserved: each new site causes a check of two old ones.
     """
 
     def __init__(
@@ -127,9 +128,9 @@ class Elsewhere:
     def settle(
         self, url: Url, answer: Fetched | Failed, *, rest_s: float, now_s: float, keep: bool = True
     ) -> KeptAnswer:
-        """Take in how a request ended; its site is left alone for `rest_s`. Return the answer, kept if it tells much.
+        """Record how a request ended; its site gets no other request for `rest_s`. Return the answer.
 
-        A failure of ours tells nothing; nor does another one, by the caller's word, if it is not to be kept.
+        The answer is remembered, unless the failure was ours or the caller says that it means nothing (`keep`).
         """
         self._end(url.site, now_s + rest_s)
         failures = 0
@@ -144,7 +145,7 @@ class Elsewhere:
         return kept
 
     def cancel(self, url: Url, *, rest_s: float, now_s: float) -> None:
-        """Take in that a request was given up; `rest_s` is 0 if it was not made."""
+        """Record that a request was cancelled; `rest_s` is 0 if it was never sent."""
         self._end(url.site, now_s + rest_s)
 
     def _site(self, name: str, now_s: float) -> _Site:
@@ -181,33 +182,33 @@ class Elsewhere:
 
 
 def spacing_s(delay_s: float) -> float:
-    """Return how far apart the moments are that are reserved at one site."""
+    """Return the time between two moments that are reserved at one site."""
     return delay_s * (1 + SPARE_SHARE) + min(SPARE_S, delay_s)
 
 
 def is_failure(answer: Fetched | Failed) -> bool:
-    """Tell whether an answer says nothing about what is allowed, so that its URL is requested again before long."""
+    """Return whether an answer says nothing about what is allowed, so that its URL is requested again soon."""
     if isinstance(answer, Failed):
         return True
     return answer.status == 429 or answer.status >= 500 or answer.truncated in (Truncation.TIME, Truncation.DISCONNECT)
 
 
-# ---------------------------------------------------------------------- what it means for the host that was asked
+# ---------------------------------------------------------------------- what it means for the host that redirected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRobots:
-    """What came of looking for a host's robots.txt, behind all redirects that were followed."""
+    """The result of a search for a host's robots.txt, behind all redirects that were followed."""
 
-    own_url: str  # the last one of the host's own site that was requested
-    answer: Fetched | Failed | None = None  # the last one; None: it is on a site that is not due yet
+    own_url: str  # the last URL of the host's own site that was requested
+    answer: Fetched | Failed | None = None  # the last one; None: the file is on a site that is not due yet
     moved_to: tuple[str, ...] = ()  # where redirects led, in order
     keep_s: float | None = None  # how long the answer of another site is still used; None: it came from this site
     wait_s: float = 0.0  # until the other site may be requested
 
     @property
     def outcome(self) -> str:
-        """What was met instead of rules, in a word; empty if they were found, or redirects had no part in it."""
+        """What was found instead of rules, in a word; empty if rules were found, or if robots.txt did not redirect."""
         answer = self.answer
         if answer is None:
             return NOT_DUE
@@ -228,7 +229,7 @@ def judge_found(
     now_at: float,
     settings: RobotsSettings,
 ) -> RobotsRead:
-    """Tell what the robots.txt that was found, wherever it is, means for the host that was asked for it.
+    """Return what the robots.txt that was found, on whichever site, means for the host.
 
     Of the sitemaps that another site's robots.txt names, only those on the host's own site count: thousands of hosts
     may share that file.
@@ -256,7 +257,7 @@ def judge_found(
 
 
 def _of_own_site(sitemaps: Sequence[str], host: str) -> tuple[str, ...]:
-    """Return those sitemaps that lie on the site of a host."""
+    """Return the sitemaps that are on the site of a host."""
     own = site_of(f"{host}/")
     found = ((text, normalise(text, robots_url(host))) for text in sitemaps)
     return tuple(text for text, url in found if isinstance(url, str) and site_of(url) == own)

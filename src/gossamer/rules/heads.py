@@ -1,4 +1,4 @@
-"""Header lines out of a raw response head. Pure; whatever a server sends is read somehow."""
+"""Reads header lines of a raw response head. Pure; no input is an error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FOLD: Final = re.compile(rb"\r?\n[ \t]+")
 
 
 def header(head: bytes, name: str) -> str | None:
-    """Return the first header of this name, in whatever case it is written; None if there is none.
+    """Return the first header of this name, in upper or lower case; None if there is none.
 
     The first and not the last: a server's own headers come before those that its scripts append by mistake.
     """
@@ -19,12 +19,12 @@ def header(head: bytes, name: str) -> str | None:
 
 
 def headers_all(head: bytes, name: str) -> list[str]:
-    """Return all headers of this name, in order: those that mean the same written as one list with commas."""
+    """Return all headers of this name, in order: several of them mean the same as one list with commas."""
     return [value.decode("latin-1").strip() for value in _line(name).findall(_unfold(head))]
 
 
 def _unfold(head: bytes) -> bytes:
-    """Join continuation lines, which are long out of use, to the line that they continue."""
+    """Join continuation lines (obsolete, but still sent) to the line that they continue."""
     return _FOLD.sub(b" ", head) if b"\n " in head or b"\n\t" in head else head
 
 

@@ -1,7 +1,7 @@
-"""A host's robots.txt as a state that lasts: what it says, for how long, and what if it says nothing. Pure.
+"""A host's robots.txt as a state: its rules, how long they hold, and what follows if it cannot be read. Pure.
 
-The rules of an unreadable robots.txt are kept as "nothing is allowed", so that whoever forgets to look at anything but
-the rules errs on the polite side.
+The rules of an unreadable robots.txt are stored as "nothing is allowed", so that code that checks only the rules errs
+on the polite side.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from gossamer.urls import Url
 
 MAX_CACHE_S: Final = DAY_S
-MIN_CACHE_S: Final = 600.0  # many servers forbid caching without meaning it: not more often than this
-HANG_UP_S: Final = 0.2  # a server learns later than we do that we hung up: for it, the request ends then
-GIVEN_UP_S: Final = DAY_S  # how long a host, or a robots.txt, that was given up is not asked again
+MIN_CACHE_S: Final = 600.0  # many servers forbid caching by accident: no robots.txt is requested more often than this
+HANG_UP_S: Final = 0.2  # a server notices later than we do that we hung up: for it, the request ends then
+GIVEN_UP_S: Final = DAY_S  # how long a host, or a robots.txt, that was given up is not requested again
 
-# The host is there and its robots.txt is not: as with a server error, nothing may be assumed.
-NO_RULES_TO_BE_HAD: Final = frozenset(
+# The host answers, but its robots.txt cannot be read: as after a server error, nothing is allowed.
+ROBOTS_FAILED: Final = frozenset(
     {
         Reason.TIMEOUT,
         Reason.TOO_SLOW,
@@ -41,7 +41,7 @@ NO_RULES_TO_BE_HAD: Final = frozenset(
         Reason.HEADERS_TOO_LARGE,
     }
 )
-# The host does not answer, or not us: it backs off by itself, and its URLs wait with it.
+# The host does not answer, or not us: the host backs off, and its URLs wait with it.
 NO_HOST: Final = frozenset(
     {
         Reason.NO_SUCH_NAME,
@@ -53,9 +53,9 @@ NO_HOST: Final = frozenset(
         Reason.ADDRESS_REFUSED,
     }
 )
-# Those that further tries are not expected to change, and that send nothing to the site.
+# Those that further tries are not expected to change. Such a try sends nothing to the site.
 NO_ADDRESS: Final = frozenset({Reason.NO_SUCH_NAME, Reason.ADDRESS_REFUSED})
-# Ours: it tells nothing about the host.
+# Failures of ours: they say nothing about the host.
 OURS: Final = frozenset({Reason.CANCELLED, Reason.INTERNAL_ERROR})
 
 NOTHING_ALLOWED: Final = RobotsRules(group="*", rules=(Rule(False, "/"),)).to_text()
@@ -88,68 +88,68 @@ class RobotsSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsRead:
-    """What came of asking for a robots.txt. Exactly one holds: usable, blocked, given_up, or unreachable."""
+    """The result of a request for a robots.txt. Exactly one holds: usable, blocked, given_up, or unreachable."""
 
-    state: HostState  # to be kept, except of an unreachable host, where it says nothing new
+    state: HostState  # to be stored, unless the host is unreachable: then it holds nothing new
     usable: bool = False  # its rules may be followed
-    given_up: bool = False  # it failed for so long that its pages are given up, as ROBOTS_UNREACHABLE
-    unreachable: Reason | None = None  # the host did not answer, or the failure was ours: it says nothing of the rules
+    given_up: bool = False  # it failed for robots_give_up_s: its pages are given up, as ROBOTS_UNREACHABLE
+    unreachable: Reason | None = None  # the host did not answer, or the failure was ours: the rules stay unknown
 
     @property
     def blocked(self) -> bool:
-        """Whether the host stays closed for `state.blocked_s`: its pages go back to the queue uncounted."""
+        """Whether the host is blocked for `state.blocked_s`: its pages go back to the queue, and no try is counted."""
         return not (self.usable or self.given_up or self.unreachable)
 
 
 def is_fresh(state: HostState | None, now_at: float) -> bool:
-    """Tell whether a host's state still holds: if not, its robots.txt comes before any page of it."""
+    """Return whether a host's state is still valid: if not, its robots.txt is requested before any of its pages."""
     return state is not None and now_at < state.expires_at <= now_at + MAX_CACHE_S
 
 
 def rules_of(state: HostState) -> RobotsRules:
-    """Return what a host's state allows; cached."""
+    """Return the robots rules in a host's state; cached."""
     return RobotsRules.from_text(state.rules)
 
 
 def refusal_of(state: HostState, url: str) -> Reason | None:
-    """Tell why a page of a host with a fresh state may not be asked for; None if it may."""
+    """Return why a page of a host with a fresh state may not be requested; None if it may."""
     if state.failures:
         return Reason.ROBOTS_UNREACHABLE
     return None if decide(rules_of(state), url).allowed else Reason.ROBOTS_DISALLOWED
 
 
 def is_silence(answer: Fetched | Failed) -> bool:
-    """Tell whether a host did not answer at all."""
+    """Return whether a host did not answer at all."""
     return isinstance(answer, Failed) and answer.reason in NO_HOST
 
 
 def is_answered(answer: Fetched | Failed) -> bool:
-    """Tell whether a host did answer, well or badly; a failure of ours tells neither."""
+    """Return whether a host answered, with whatever status; after a failure of ours neither this nor silence holds."""
     return not (isinstance(answer, Failed) and (answer.reason in NO_HOST or answer.reason in OURS))
 
 
 def hang_up_s(answer: Fetched | Failed, delay_s: float) -> float:
-    """Return how much later than for us a request may have ended for its server."""
+    """Return how much later the server may see the end of a request than we do."""
     is_cut = isinstance(answer, Failed) or answer.type_refused or answer.truncated
     return HANG_UP_S if delay_s and is_cut else 0.0
 
 
 def has_answered(state: HostState) -> bool:
-    """Tell whether a host ever answered, if only to refuse its robots.txt."""
+    """Return whether a host ever answered, if only with a failing robots.txt."""
     return state.expires_at > 0 or state.failures > 0
 
 
 def answers(state: HostState) -> bool:
-    """Tell whether a host answered when it was last asked."""
+    """Return whether a host answered its last request."""
     return not state.silent and has_answered(state)
 
 
 def after_silence(previous: HostState | None, *, host: str, reason: Reason, settings: PaceSettings) -> HostState:
     """Return the state of a host that did not answer: blocked until its next try, or given up after its last.
 
-    A host that never answered gets `max_tries` more tries, but none if its name leads nowhere. One that answered
-    before gets `max_tries` more than that, since its whole queue is at stake. After a day as given up it may be tried
-    again, once for each further day.
+    A host that never answered gets `max_tries` more tries, but none if its name has no usable address. A host that
+    answered before gets `max_tries` more than that, because its whole queue is at stake. A host that was given up may
+    be tried again once a day.
     """
     state = previous or HostState(host=host)
     # plant: answered-host-given-up-early
@@ -162,17 +162,17 @@ def after_silence(previous: HostState | None, *, host: str, reason: Reason, sett
 
 
 def asked_delay_s(states: Iterable[HostState]) -> float:
-    """Return the delay that a site asks for through its hosts: the largest Crawl-delay of them, or 0."""
+    """Return the delay that a site asks for: the largest Crawl-delay of its hosts, or 0."""
     return max((rules_of(state).delay_s or 0.0 for state in states), default=0.0)
 
 
 def robots_url(host: str) -> str:
-    """Return where a host's robots.txt is."""
+    """Return the URL of a host's robots.txt."""
     return host + "/robots.txt"
 
 
 def robots_redirect(answer: Fetched | Failed, url: str) -> Url | None:
-    """Return where the answer to a robots.txt at `url` sends us, if it can be followed."""
+    """Return the URL to which the robots.txt at `url` redirects, if it can be followed."""
     if isinstance(answer, Failed) or answer.status not in REDIRECTS:
         return None
     location = location_of(answer)
@@ -189,12 +189,12 @@ def judge_robots(
     now_at: float,
     settings: RobotsSettings,
 ) -> RobotsRead:
-    """Tell what the last answer (behind all redirects) to a request for a host's robots.txt means.
+    """Return what the last answer (behind all redirects) to a request for a host's robots.txt means.
 
-    A redirect here is one that could not be followed, or one too many.
+    An answer that redirects is one that could not be followed, or one too many.
     """
     if isinstance(answer, Failed):
-        is_elsewhere = host_of(answer.url) != host  # the host did answer: it sent us there
+        is_elsewhere = host_of(answer.url) != host  # the host did answer, with a redirect
         if answer.reason in OURS or (answer.reason in NO_HOST and not is_elsewhere):
             state = replace(previous, blocked_s=0.0) if previous else HostState(host=host)
             return RobotsRead(state=state, unreachable=answer.reason)
@@ -213,7 +213,7 @@ def judge_robots(
 
 
 def cache_s(head: bytes) -> float:
-    """Return how long an answer may be relied on: a day, or less if it says so, but never just moments."""
+    """Return how long a robots.txt may be cached: a day, or less if it says so, but at least MIN_CACHE_S."""
     wishes = ",".join(headers_all(head, "Cache-Control")).lower()
     if _UNCACHED.search(wishes):
         return MIN_CACHE_S
@@ -224,9 +224,9 @@ def cache_s(head: bytes) -> float:
 def _failed(
     host: str, previous: HostState | None, now_at: float, settings: RobotsSettings, *, retry_after_s: float = 0.0
 ) -> RobotsRead:
-    """Close the host for longer and longer, and give it up in the end.
+    """Block the host for longer with each failure, and give it up in the end.
 
-    Given up it is only after all waits were waited out: a crawl that was stopped for a week has not tried for a week.
+    A host is given up only after every wait was used: a crawl that was stopped for a week has not tried for a week.
     """
     failures = 1 + (previous.failures if previous else 0)
     since_at = previous.failing_since if previous and previous.failing_since is not None else now_at
@@ -244,10 +244,10 @@ def _failed(
 
 
 def _body_of(answer: Fetched) -> bytes | None:
-    """Return the text of a robots.txt, in whole lines; None if half of it is missing."""
+    """Return the text of a robots.txt, in whole lines; None if the connection broke before its end."""
     if answer.truncated in (Truncation.TIME, Truncation.DISCONNECT):
         return None
-    # One byte more than is read, which tells the reader that there was more.
+    # One byte more than is parsed, so that the parser knows that there was more.
     encodings = ",".join(headers_all(answer.head, "Content-Encoding"))
     found = inflate(answer.body, encodings, max_bytes=MAX_ROBOTS_BYTES + 1)
     if isinstance(found, NotInflated):

@@ -1,4 +1,4 @@
-"""Whether a page that came is kept: what its site wants beyond robots.txt, and what stands in its place. Pure."""
+"""Whether a fetched page is stored: opt-outs beyond robots.txt, languages, canonical pages. Pure."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class KeepingSettings:
 
 
 def is_foreign(language: str, wanted: Collection[str]) -> bool:
-    """Tell whether a page declares a language that is none of those wanted, if there are such."""
+    """Return whether a page declares a language that the operator does not want; without `wanted`, all are wanted."""
     return bool(wanted and language) and language not in wanted
 
 
 def other_canonical(canonical: str, url: str) -> Url | None:
-    """Return the page of the same site that a page names in its place, if it does."""
+    """Return the other page of the same site that a page names as canonical, if it names one."""
     return identify(canonical) if canonical and canonical != url and site_of(canonical) == site_of(url) else None
 
 
 def is_deferred_to(state: UrlState | None) -> bool:
-    """Tell whether a page can be left out for its canonical, given where that stands.
+    """Return whether a page may be left out in favour of its canonical page, given the state of that page.
 
-    Not if that was given up: perhaps because it had named a page in its own place. Thus of pages that name each other
-    in a circle the last one is kept.
+    It may not if the canonical page was given up: perhaps because that one named another page. So if pages name each
+    other in a circle, the last one is stored.
     """
     return state is None or state.status is not UrlStatus.GIVEN_UP

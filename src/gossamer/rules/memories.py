@@ -1,8 +1,8 @@
-"""Memories of a fixed size: what a worker remembers of links and sites, however many it meets. Pure.
+"""Tables of a fixed size: what a worker remembers of links and sites, however many it sees. Pure.
 
-Each has its full size from the start, so that a crawl does not grow for hours until its memories are full. All go by
-the hashes of what they are given: what one takes for known by mistake, once in 2^64, is one link or one page. What one
-forgets, since others took its place, was not met of late.
+Each table has its full size from the start, so that a crawl does not grow for hours until its tables are full. All
+store 64-bit hashes instead of values: a collision makes one unknown link or page look known. A full table overwrites
+entries that were not used recently.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-NEIGHBOURS: Final = 8  # a key is in the place that its hash names, or in one of the next
-FEW: Final = 4  # values of a key that have places of their own; most keys have no more
-MAX_MANY: Final = 50_000  # values of all keys that have more: some 5 MB
+NEIGHBOURS: Final = 8  # a key is in the slot that its hash selects, or in one of the next
+FEW: Final = 4  # values of a key that are stored in an array; most keys have no more
+MAX_MANY: Final = 50_000  # values of all keys that have more, stored in sets: some 5 MB
 
 
 class RecentHashes:
-    """Remembers values, one in each of so many places (a power of two): whoever comes later takes the place."""
+    """Remembers the hashes of recent values in `places` slots (a power of two); a newer one overwrites an older one."""
 
     def __init__(self, places: int) -> None:
         self._mask = places - 1
@@ -32,15 +32,16 @@ class RecentHashes:
         self._hashes[hashed & self._mask] = hashed
 
     def __contains__(self, value: Hashable) -> bool:
-        """Tell whether a value is remembered."""
+        """Return whether a value is remembered."""
         hashed = hash(value)
         return self._hashes[hashed & self._mask] == hashed
 
 
 class KeyTable:
-    """Gives each key one of so many places (a power of two), if need be that of a neighbour who was met but once.
+    """An open-addressed hash table of `places` slots (a power of two) that gives each key a slot.
 
-    So a site that is visited again and again is not forgotten for thousands that are visited once in between.
+    If all slots in reach are taken, a new key replaces one that was looked up only once. So a site that is visited
+    again and again is not forgotten in favour of thousands that are visited once.
     """
 
     def __init__(self, places: int) -> None:
@@ -49,11 +50,11 @@ class KeyTable:
         self._met_again = bytearray(places + NEIGHBOURS)
 
     def __len__(self) -> int:
-        """Return how many places there are."""
+        """Return the number of slots."""
         return len(self._hashes)
 
     def locate(self, hashed: int) -> tuple[int, bool]:
-        """Return the place of a key, or the one that it may take; and whether it is the key's."""
+        """Return the slot of a key and True, or the slot that the key may take and False. Marks a known key as used."""
         home = hashed & self._mask
         for place in range(home, home + NEIGHBOURS):
             found = self._hashes[place]
@@ -65,27 +66,27 @@ class KeyTable:
         return max(home, self._met_again.find(0, home, home + NEIGHBOURS)), False
 
     def take(self, place: int, hashed: int) -> None:
-        """Give a place to a key."""
+        """Give a slot to a key."""
         if self._hashes[place] != hashed:
             self._hashes[place] = hashed
-            if self._met_again[place]:  # as were all its neighbours: from now on it counts who is met anew
+            if self._met_again[place]:  # so had all its neighbours: from now on only new uses count
                 self._met_again[place : place + NEIGHBOURS] = bytes(NEIGHBOURS)
 
 
 class NumberTable:
-    """A number for each of many keys."""
+    """Stores a number for each of many keys, and forgets keys that are rarely used."""
 
     def __init__(self, places: int) -> None:
         self._keys = KeyTable(places)
         self._numbers = array("q", bytes(8 * len(self._keys)))
 
     def get(self, key: Hashable, default: int) -> int:
-        """Return the number of a key, if it is remembered."""
+        """Return the number of a key, or the default if the key is unknown."""
         place, is_known = self._keys.locate(_hash(key))
         return self._numbers[place] if is_known else default
 
     def put(self, key: Hashable, number: int) -> None:
-        """Remember the number of a key."""
+        """Store the number of a key."""
         hashed = _hash(key)
         place, _ = self._keys.locate(hashed)
         self._keys.take(place, hashed)
@@ -93,14 +94,14 @@ class NumberTable:
 
 
 class DistinctLimiter:
-    """Lets the first `limit` distinct values of each key pass."""
+    """Accepts the first `limit` distinct values of each key."""
 
     def __init__(self, limit: int, places: int) -> None:
         self._limit = limit
         self._keys = KeyTable(places)
         self._few = array("q", bytes(8 * FEW * len(self._keys)))
-        self._many: OrderedDict[int, set[int]] = OrderedDict()  # the key that was met last at the end
-        self._total = 0  # values in there
+        self._many: OrderedDict[int, set[int]] = OrderedDict()  # the least recently used key first
+        self._total = 0  # values in `_many`
 
     def take(self, key: Hashable, value: Hashable) -> bool:
         """Count a value; return whether it is one of the first `limit` of its key."""
@@ -129,7 +130,7 @@ class DistinctLimiter:
         return True
 
     def _start_of_few(self, hashed: int) -> int:
-        """Return where the first few values of a key are: all 0 if it was not known."""
+        """Return where the first few values of a key begin; an unknown key gets a slot with zeros."""
         place, is_known = self._keys.locate(hashed)
         if not is_known:
             self._keys.take(place, hashed)
@@ -138,4 +139,4 @@ class DistinctLimiter:
 
 
 def _hash(value: Hashable) -> int:
-    return hash(value) or 1  # 0 is a place that nobody has
+    return hash(value) or 1  # 0 marks a free slot

@@ -1,4 +1,4 @@
-"""Tells an outage of our own from a web that fails. Pure: fed with what happened, and when."""
+"""Distinguishes an outage of our own network from failing sites. Pure: events and times are passed in."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gossamer.records import Reason
-from gossamer.rules.answers import PASSING_REASONS
+from gossamer.rules.answers import TEMPORARY_REASONS
 
 FIRST_PROBE_S: Final = 1.0
 MAX_PROBE_S: Final = 30.0
 FAILED_SHARE: Final = 0.8
-MAX_OUTAGE_S: Final = 86_400.0  # if a pause lasts longer, the sites are gone and the crawl goes on
+MAX_OUTAGE_S: Final = 86_400.0  # after a longer pause the sites count as dead, and the crawl continues
 
-# How it looks when nothing gets out. Not NO_SUCH_NAME: a name server has answered, and lists of seeds hold many
+# The failures that an outage causes. Not NO_SUCH_NAME: a name server has answered, and lists of seeds contain many
 # dead names. Not time-outs either: those had a connection, and some of them are slow pages.
 NOTHING_GETS_OUT: Final = frozenset(
     {Reason.DNS_FAILED, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.CONNECT_FAILED}
@@ -47,64 +47,65 @@ class OutageGuard:
     """Pauses a crawl whose sites all fail at once.
 
     An outage begins when, within the window, enough distinct sites were tried, none answered, and most failed before a
-    connection stood. Only a page's first failure counts: at the end of a crawl it is the dead sites that are left,
-    and these must not look like an outage. Any answer ends it; so does the end of our patience, after which there is
-    no outage until something has answered.
+    connection was made. Only a page's first failure counts: at the end of a crawl only dead sites are left, and these
+    must not look like an outage. Any answer ends the outage. So does MAX_OUTAGE_S; then no other outage begins until a
+    site has answered.
 
-    While `paused`, start nothing but a probe (any page that is due) whenever `until_probe` says 0.
+    While `paused`, start only probes (any page that is due), each when `until_probe` returns 0.
     """
 
     __slots__ = (
-        "_answered_s", "_failing", "_patient", "_paused_since_s", "_probe_gap_s", "_probe_s", "_recent", "_settings",
+        "_answered_s", "_failing", "_is_armed", "_paused_since_s", "_probe_gap_s", "_probe_s", "_recent", "_settings",
     )  # fmt: skip
 
     def __init__(self, settings: OutageSettings) -> None:
         self._settings = settings
         self._answered_s = -math.inf
-        # Sites that failed within the window and since the last answer, longest ago first:
-        # when, and whether nothing got out.
+        # Sites that failed within the window and since the last answer, the oldest failure first:
+        # its time, and whether no connection was made.
         self._recent: dict[str, tuple[float, bool]] = {}
-        self._failing = 0  # of these, those where nothing got out
-        self._patient = True
+        self._failing = 0  # of these, those without a connection
+        self._is_armed = True  # whether an outage may begin
         self._paused_since_s: float | None = None
         self._probe_s = 0.0
         self._probe_gap_s = FIRST_PROBE_S
 
     @property
     def paused(self) -> bool:
-        """Whether it seems to be us."""
+        """Whether our own network seems to be down."""
         return self._paused_since_s is not None
 
     def report(self, now_s: float, site: str, reason: Reason | None, *, tries: int) -> None:
-        """Take in how a request ended: None if it was answered, whatever the answer, else why it was not.
+        """Record how a request ended: `reason` is None if it was answered, with any status, else why it was not.
 
-        `tries` are the failures that the page had behind it, also if the request was for its robots.txt.
+        `tries` is the number of earlier failures of the page, also if the request was for its robots.txt.
         """
         if reason is None:
-            self._answered_s, self._patient, self._paused_since_s = now_s, True, None
+            self._answered_s, self._is_armed, self._paused_since_s = now_s, True, None
             self._recent.clear()
             self._failing = 0
         elif self._paused_since_s is not None:
             if now_s - self._paused_since_s >= MAX_OUTAGE_S:
-                self._patient, self._paused_since_s = False, None
-        elif self._patient and not tries and reason is not Reason.CANCELLED:
+                self._is_armed, self._paused_since_s = False, None
+        elif self._is_armed and not tries and reason is not Reason.CANCELLED:
             self._keep(now_s, site, nothing_got_out=reason in NOTHING_GETS_OUT)
             if self._looks_like_us(now_s):
                 self._pause(now_s)
 
     def excuses(self, reason: Reason) -> bool:
-        """Tell whether a failure at this moment is to burn none of its page's tries.
+        """Return whether a failure now uses up none of its page's tries.
 
-        Also before the window is over: once enough sites have failed and none has answered in between, it may be us.
+        This holds also before the window is over: once enough sites have failed and none has answered in between, our
+        own network may be the cause.
         """
-        return reason in PASSING_REASONS if self.paused else reason in NOTHING_GETS_OUT and self._is_suspected()
+        return reason in TEMPORARY_REASONS if self.paused else reason in NOTHING_GETS_OUT and self._is_suspected()
 
     def until_probe(self, now_s: float) -> float | None:
-        """Return how long until a probe is due; None if there is nothing to probe for."""
+        """Return the time until the next probe is due; None if there is no outage."""
         return max(0.0, self._probe_s - now_s) if self.paused else None
 
     def probe(self, now_s: float) -> None:
-        """Note that a probe starts now; each makes the wait for the next one longer."""
+        """Record that a probe starts now; each probe makes the wait for the next one longer."""
         self._probe_s = now_s + self._probe_gap_s
         self._probe_gap_s = min(2 * self._probe_gap_s, MAX_PROBE_S)
 
@@ -122,7 +123,7 @@ class OutageGuard:
 
     def _is_suspected(self) -> bool:
         return (
-            self._patient
+            self._is_armed
             and len(self._recent) >= self._settings.outage_sites
             and self._failing >= FAILED_SHARE * len(self._recent)
         )

@@ -1,4 +1,4 @@
-"""When a site may be asked again: its delay, what it asks for itself, and more if it is in trouble. Pure."""
+"""When a site may get its next request: its delay, the wait that it asks for, and more if it fails. Pure."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path  # noqa: TC003 - the settings are read from the types a
 from typing import NamedTuple
 
 DAY_S = 86_400.0
-MAX_RETRY_AFTER_S = DAY_S  # nobody keeps a crawler away for longer by one header
+MAX_RETRY_AFTER_S = DAY_S  # one header cannot stop the crawl of a site for longer
 
-# A site that fails over and over gets twice the wait with each further failure, within these bounds.
-PATIENT_FAILURES = 2  # so many in a row are just the web; a site with more is in trouble (`Stats.in_trouble`)
+# A site that fails repeatedly waits twice as long with each further failure, within these bounds.
+FAILURES_BEFORE_BACKOFF = 2  # in a row, which is normal; a site with more is in trouble (`Stats.in_trouble`)
 MAX_DOUBLINGS = 6
 MAX_BACKOFF_S = 3_600.0
-LEAST_BACKOFF_S = 1.0  # what is doubled where there is hardly a delay
+LEAST_BACKOFF_S = 1.0  # is doubled if the delay is shorter
 
-# A slow server is given so many times the time that it took, but not more than so many times its delay.
+# After a slow answer the site waits for SLOWNESS_FACTOR times the time that it took, at most for these delays.
 SLOWNESS_FACTOR = 10
 MAX_SLOWNESS_DELAYS = 2
 
@@ -88,7 +88,7 @@ class WaitCause(StrEnum):
     CRAWL_DELAY = "Crawl-delay"  # of its robots.txt, or the operator's for this site
     RETRY_AFTER = "Retry-After"
     BACKOFF = "back-off"  # it failed several times in a row
-    SUSPENDED = "suspended"  # it failed so often that it is tried again much later
+    SUSPENDED = "suspended"  # it failed set_aside_failures times in a row, and is tried again much later
     SLOWNESS = "slow answer"
 
 
@@ -109,9 +109,9 @@ def turn_wait(
 ) -> TurnWait:
     """Return the wait from the end of a site's turn to the beginning of its next, and its cause: the longest one.
 
-    `failures` counts the site's failures in a row. From the third on it is left alone for twice as long with each,
-    up to 64 times its delay or an hour, whichever is less, but never for less than its delay. In the end it is
-    suspended, and tried again much later; the first answer of a healthy site ends all that.
+    `failures` counts the site's failures in a row. From the third failure on the wait doubles with each, up to 64
+    times the site's delay or an hour, whichever is less, but it is never shorter than the delay. In the end the site
+    is suspended, and tried again much later. The first good answer resets the count.
     """
     wait = TurnWait(delay_s, WaitCause.DELAY)
     pace_s = max(delay_s, crawl_delay_s or 0.0)
@@ -127,21 +127,21 @@ def turn_wait(
 
 
 def with_slowness(wait: TurnWait, *, delay_s: float, response_s: float) -> TurnWait:
-    """Return the longer of a wait and the one that a slow answer earns its site."""
+    """Return a wait, or the one that follows from a slow answer if that is longer."""
     slow_s = slowness_wait_s(delay_s=delay_s, response_s=response_s)
     return TurnWait(slow_s, WaitCause.SLOWNESS) if slow_s > wait.wait_s else wait
 
 
 def slowness_wait_s(*, delay_s: float, response_s: float) -> float:
-    """Return how long a site is left alone for having taken so long to answer: it may be at its limits.
+    """Return the wait of a site that took `response_s` to answer: it may be overloaded.
 
-    A courtesy of ours: unlike what others ask for, it need not survive a crash.
+    The site did not ask for this wait, so it need not survive a crash.
     """
     return min(SLOWNESS_FACTOR * response_s, MAX_SLOWNESS_DELAYS * delay_s)
 
 
 def parse_retry_after(value: str, now_at: float) -> float | None:
-    """Return the seconds that a Retry-After header asks for, a day at most; None if it makes no sense."""
+    """Return the seconds that a Retry-After header asks for, a day at most; None if it is not valid."""
     value = value.strip()
     if _SECONDS.fullmatch(value):
         return min(float(value), MAX_RETRY_AFTER_S)
@@ -154,7 +154,7 @@ def parse_retry_after(value: str, now_at: float) -> float | None:
 
 
 def _backoff_s(pace_s: float, failures: int) -> float:
-    doublings = failures - PATIENT_FAILURES
+    doublings = failures - FAILURES_BEFORE_BACKOFF
     if doublings <= 0:
         return 0.0
     return min(max(pace_s, LEAST_BACKOFF_S) * 2.0 ** min(doublings, MAX_DOUBLINGS), MAX_BACKOFF_S)

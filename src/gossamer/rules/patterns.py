@@ -1,6 +1,6 @@
-"""Patterns of robots.txt: how they and paths are spelled to be compared, and which one decides a path. Pure.
+"""Patterns of robots.txt: the spelling in which they are compared with paths, and which one applies. Pure.
 
-No pattern is costly: it is tried piece by piece from left to right, and no part of a path is looked at twice.
+No pattern is costly: its pieces are searched from left to right, and no part of a path is searched twice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gossamer.urls import tidy_escapes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-GRAM_CHARS: Final = 3  # globs are looked up by the last so many characters of their last piece
+GRAM_CHARS: Final = 3  # globs are looked up by this many characters at the end of their last piece
 
 
 class Rule(NamedTuple):
@@ -29,10 +29,10 @@ class Rule(NamedTuple):
 
 
 class Matcher:
-    """Finds the rule that decides a path: the longest pattern that matches, an Allow before a Disallow.
+    """Finds the rule that applies to a path: the longest pattern that matches, an Allow before a Disallow.
 
-    Nearly all patterns are mere prefixes: these are looked up, one look per length. Of those with `*` inside only the
-    ones are tried, and taken apart in the first place, whose last piece can be in the path.
+    Nearly all patterns are prefixes: these are looked up in a dictionary, once per length. A pattern with `*` inside is
+    split and tried only if its last piece can be in the path.
     """
 
     __slots__ = ("_exact", "_globs", "_prefix_lengths", "_prefixes", "_unread_globs")
@@ -40,7 +40,7 @@ class Matcher:
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._prefixes: dict[str, Rule] = {}
         self._exact: dict[str, Rule] = {}
-        self._unread_globs: defaultdict[str, list[Rule]] = defaultdict(list)  # by gram; "": always to be tried
+        self._unread_globs: defaultdict[str, list[Rule]] = defaultdict(list)  # by gram; "": tried for every path
         self._globs: dict[str, list[_Glob]] = {}  # by gram, the highest rank first
         for rule in rules:
             literal, anchored = _literal_of(rule.pattern)
@@ -54,7 +54,7 @@ class Matcher:
         self._prefix_lengths = sorted(set(map(len, self._prefixes)), reverse=True)
 
     def find(self, path: str) -> tuple[int, Rule | None]:
-        """Return the rule that decides a spelled path, with its rank; without a rule the rank is -1."""
+        """Return the rule that applies to a spelled path, with its rank; without a rule the rank is -1."""
         best = self._exact.get(path)
         best_rank = _rank(best) if best else -1
         for length in self._prefix_lengths:
@@ -73,7 +73,7 @@ class Matcher:
         return best_rank, best
 
     def _grams_in(self, path: str) -> set[str]:
-        """Return by which grams there are globs that the path could match; they are taken apart now, if not before."""
+        """Return the grams of globs that the path could match; such globs are split now, if they were not before."""
         if not self._unread_globs and not self._globs:
             return set()
         grams = {path[start : start + GRAM_CHARS] for start in range(len(path) - GRAM_CHARS + 1)} | {""}
@@ -84,7 +84,7 @@ class Matcher:
 
 
 class _Glob(NamedTuple):
-    """A pattern with `*` inside: what a path starts with, holds in this order, and ends with."""
+    """A pattern with `*` inside: what a path starts with, contains in this order, and ends with."""
 
     rank: int
     rule: Rule
@@ -115,13 +115,13 @@ class _Glob(NamedTuple):
 
 
 def _literal_of(pattern: str) -> tuple[str, bool]:
-    """Return a pattern without what its end means, and whether the path has to end there too."""
+    """Return a pattern without `*` or `$` at its end, and whether the path has to end there too."""
     pattern = pattern.removesuffix("*")
     return (pattern[:-1], True) if pattern.endswith("$") else (pattern, False)
 
 
 def _rank(rule: Rule) -> int:
-    """The longer the pattern, the higher; of two as long, an Allow is."""
+    """Return the rank of a rule: a longer pattern ranks higher; of two equally long ones, the Allow."""
     return 2 * len(rule.pattern) + rule.allow
 
 
@@ -130,7 +130,7 @@ def spell_pattern(value: str) -> str:
     if "**" not in value and _PLAIN.fullmatch(value):
         return value
     pattern = value.removesuffix("$").translate(_ODD_IN_PATTERN)
-    if "%" in value:  # what was escaped just now is in order
+    if "%" in value:  # `translate` wrote only valid escapes
         pattern = spell_query(tidy_escapes(pattern))
     if "**" in pattern:
         pattern = _STARS.sub("*", pattern)
@@ -144,20 +144,20 @@ def spell_path(path: str) -> str:
 
 
 def spell_query(path: str) -> str:
-    """Decode what is reserved elsewhere but not in a query: the RFC's own example has both spellings."""
+    """Decode characters that are reserved in a path but not in a query: the RFC's own example has both spellings."""
     head, mark, query = path.partition("?")
     return head + mark + query.replace("%3A", ":").replace("%2F", "/").replace("%27", "'") if mark else path
 
 
 def _escapes(plain: str) -> dict[int, str]:
-    """Return how each character, one per byte, is escaped that is not among the plain ones."""
+    """Return the escape of every character, one per byte, that is not in `plain`."""
     return {byte: f"%{byte:02X}" for byte in range(256) if chr(byte) not in plain}
 
 
-# What is neither unreserved nor reserved is compared escaped; so are `*` and `$` that mean themselves.
+# Characters that are neither unreserved nor reserved are compared escaped; so are literal `*` and `$`.
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _COMPARED_PLAIN = _LETTERS + "-._~:/?#[]@!&'()+,;=%"
 _ODD_IN_PATH = _escapes(_COMPARED_PLAIN)
 _ODD_IN_PATTERN = _escapes(_COMPARED_PLAIN + "*")
-_PLAIN = re.compile(r"[A-Za-z0-9._~/?=&*-]*\$?")  # in its one spelling already, but for stars in a row
+_PLAIN = re.compile(r"[A-Za-z0-9._~/?=&*-]*\$?")  # has only one spelling, except for repeated stars
 _STARS = re.compile(r"\*{2,}")

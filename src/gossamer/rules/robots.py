@@ -1,7 +1,7 @@
-"""robots.txt as RFC 9309 has it: read once, reduced to the rules that bind us, judged in microseconds. Pure.
+"""robots.txt after RFC 9309: parsed once, reduced to the rules for our crawler, evaluated in microseconds. Pure.
 
-Our own reader instead of a library's, because the rules of one group are all that is kept, and because the
-libraries differ from the RFC where it matters: where groups end, whose they are, which escapes are equal.
+We have our own parser, because only the rules of one group are kept, and because the libraries differ from the RFC
+where it matters: where groups end, to which crawlers they apply, which escapes are equal.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from gossamer.rules.patterns import Matcher, Rule, spell_path, spell_pattern, sp
 if TYPE_CHECKING:
     from gossamer.records import HostState
 
-MAX_ROBOTS_BYTES = 500 * 1024  # what the RFC asks of every crawler, and all that we read
-MAX_DELAY_S = 3600.0  # nobody means more
+MAX_ROBOTS_BYTES = 500 * 1024  # the least that the RFC asks of every crawler, and all that we read
+MAX_DELAY_S = 3600.0  # a longer Crawl-delay is a mistake
 MAX_USAGES = 50  # lines about the use of content that are kept
 MAX_USAGE_CHARS = 500
-SHORT_CHARS = 1 << 12  # sites share short files with many others; a long one comes again only with its own pages
+SHORT_CHARS = 1 << 12  # many sites have the same short file; a longer one is needed again only for its own pages
 
 
 class Decision(NamedTuple):
-    """Whether a URL may be asked for, and the rule that says so (None: no rule matches it)."""
+    """Whether a URL may be requested, and the rule that says so (None: no rule matches it)."""
 
     allowed: bool
     rule: Rule | None = None
 
 
 class Usage(NamedTuple):
-    """One line that says what may be done with the content under a pattern: Content-Signal or Content-Usage."""
+    """One line that says how the content under a pattern may be used: Content-Signal or Content-Usage."""
 
     name: str
     pattern: str
@@ -48,30 +48,30 @@ class Usage(NamedTuple):
 class RobotsRules:
     """What one host's robots.txt asks of us: the merged groups of our token, or else those of `*`."""
 
-    group: str = ""  # whose groups these are: our token, `*`, or nobody's
+    group: str = ""  # the token of these groups: ours or `*`; empty if no group applies to us
     rules: tuple[Rule, ...] = ()
-    asked_delay_s: float | None = None  # by Crawl-delay or Request-rate, however absurd
+    asked_delay_s: float | None = None  # by Crawl-delay or Request-rate, as written
     usages: tuple[Usage, ...] = ()
     sitemaps: tuple[str, ...] = ()  # as written: neither resolved nor normalised
-    moved_to: tuple[str, ...] = ()  # where the redirects of robots.txt led, in order; the rules are from the last URL
-    outcome: str = ""  # what was met there instead of rules; empty if they were found, or it did not redirect
+    moved_to: tuple[str, ...] = ()  # targets of the redirects of robots.txt, in order; the rules are from the last
+    outcome: str = ""  # what was found there instead of rules; empty if rules were found, or it did not redirect
     _matcher: list[Matcher] = field(default_factory=list, init=False, repr=False, compare=False)  # when first needed
 
     @property
     def matcher(self) -> Matcher:
-        """What finds the rule for a path."""
+        """The matcher of these rules; cached."""
         if not self._matcher:
             self._matcher.append(Matcher(self.rules))
         return self._matcher[0]
 
     @property
     def delay_s(self) -> float | None:
-        """The wait between two turns that the site asks for, within reason."""
+        """The wait between two turns that the site asks for, MAX_DELAY_S at most."""
         return None if self.asked_delay_s is None else min(self.asked_delay_s, MAX_DELAY_S)
 
     @property
     def delay_clamped(self) -> bool:
-        """Whether the site asked for more than is reasonable."""
+        """Whether the site asked for more than MAX_DELAY_S."""
         return self.asked_delay_s is not None and self.asked_delay_s > MAX_DELAY_S
 
     def to_text(self) -> str:
@@ -93,7 +93,7 @@ class RobotsRules:
 
 
 def parse_robots(body: bytes, agent: str) -> RobotsRules:
-    """Read a robots.txt as `agent` (a product token, or a whole User-Agent header) has to."""
+    """Return the rules of a robots.txt for `agent` (a product token, or a whole User-Agent header)."""
     is_cut = len(body) > MAX_ROBOTS_BYTES
     body = body[:MAX_ROBOTS_BYTES]
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -106,12 +106,12 @@ def parse_robots(body: bytes, agent: str) -> RobotsRules:
 
 
 def allows(rules: RobotsRules, url: str) -> bool:
-    """Tell whether a normalised URL may be asked for."""
+    """Return whether a normalised URL may be requested."""
     return decide(rules, url).allowed
 
 
 def decide(rules: RobotsRules, url: str) -> Decision:
-    """Tell whether a normalised URL may be asked for, and which rule decides."""
+    """Return whether a normalised URL may be requested, and which rule decides."""
     path = url[url.index("/", 8) :]
     if path == "/robots.txt":
         return Decision(allowed=True)
@@ -120,7 +120,7 @@ def decide(rules: RobotsRules, url: str) -> Decision:
 
 
 def usages_for(rules: RobotsRules, url: str) -> list[Usage]:
-    """Return what is said about the use of a page: of each name the lines with the longest pattern that matches."""
+    """Return the lines about the use of a page: for each name those with the longest pattern that matches."""
     path = url[url.index("/", 8) :]
     found = []
     for name in dict.fromkeys(usage.name for usage in rules.usages):
@@ -148,7 +148,7 @@ def _find(matcher: Matcher, path: str) -> Rule | None:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """What the groups of one token, merged, ask for."""
+    """The merged groups of one token."""
 
     is_named: bool = False
     rules: list[tuple[str, str]] = field(default_factory=list)  # name and value of each Allow and Disallow, as written
@@ -156,14 +156,14 @@ class _Group:
     usages: dict[Usage, None] = field(default_factory=dict)
 
     def take(self, name: str, value: str) -> None:
-        """Add what a line that is no rule says."""
+        """Add a line that is neither Allow nor Disallow."""
         if usage := _USAGES.get(name.lower()):
             self._take_usage(usage, value)
         elif (delay_s := _delay_of(value)) is not None:
             self.delay_s = max(delay_s, self.delay_s or 0.0)
 
     def _take_usage(self, name: str, value: str) -> None:
-        """Add what may be done with the content under a path, or if none is named, with all."""
+        """Add a line about the use of the content under a path, or under `/` if it names none."""
         pattern, said = "/", value
         if value.startswith(("/", "*")):
             pattern, _, said = value.replace("\t", " ").partition(" ")
@@ -182,9 +182,9 @@ class _Group:
 
 
 def _read(text: str, token: str) -> RobotsRules:
-    """Collect what binds `token`. A group is its agents, then its rules; no other line ends either."""
+    """Return the rules that apply to `token`. A group is its agents, then its rules; no other line ends either."""
     groups = {"*": _Group(), token: _Group()}
-    bound: list[_Group] = []  # those of the two that the current lines speak to
+    bound: list[_Group] = []  # those of the two to which the current lines belong
     in_rules = False
     lines = _LINE.findall(text)
     for line in lines:
@@ -215,14 +215,14 @@ def _read(text: str, token: str) -> RobotsRules:
 
 
 def _sitemaps_in(lines: list[tuple[str, str]]) -> dict[str, None]:
-    """Return what is nobody's in particular, wherever it stands."""
+    """Return the sitemaps that a robots.txt names, in any place: they belong to no group."""
     found = dict.fromkeys(_text_of(value).strip() for name, value in lines if name[0] in "sS")
     found.pop("", None)
     return found
 
 
 def _read_reduced(text: str) -> RobotsRules:
-    """Read what `to_text` wrote, which is in order and spelled already."""
+    """Read what `to_text` wrote: it needs no checks, and its patterns are spelled already."""
     group, delay_s, outcome = "", None, ""
     rules, usages, sitemaps, moved_to = [], [], [], []
     for line in text.split("\n") if text else ():
@@ -265,7 +265,7 @@ def _token_of(agent: str) -> str:
 
 
 def _text_of(value: str) -> str:
-    """Return as text what was read a character per byte."""
+    """Return as text a value that has a character for each byte."""
     return value if value.isascii() else value.encode("latin-1").decode("utf-8", "replace")
 
 
@@ -279,8 +279,8 @@ def _delay_of(value: str) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
-# The lines that mean something, with the misspellings that search engines understand. Possessive throughout:
-# a line is scanned once. A byte-order mark may stand where files were joined.
+# The lines that have a meaning, with the misspellings that search engines accept. All quantifiers are possessive, so
+# that a line is scanned once. A byte-order mark may be where files were joined.
 _LINE = re.compile(
     r"^[ \t\xEF\xBB\xBF]*+"
     r"(user[ -]?agent|allow|dis+al+ow|disallaw|diasllow|crawl[ -]?delay|request[ -]?rate|site-?maps?"
@@ -289,7 +289,7 @@ _LINE = re.compile(
     re.ASCII | re.IGNORECASE | re.MULTILINE,
 )
 _USAGES = {"content-signal": "Content-Signal", "content-usage": "Content-Usage"}
-# The RFC's letters, `_` and `-`; digits and dots as well, because real crawlers have them in their names.
+# The RFC allows letters, `_` and `-`; we also accept digits and dots, because real crawlers have them in their names.
 _TOKEN = re.compile(r"\*(?![^ \t])|[A-Za-z0-9_.-]+")
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?|\.[0-9]{1,9}")
 _RATE = re.compile(r"([0-9]{1,9})[ \t]*/[ \t]*([0-9]{1,9})[ \t]*([smhd]?)", re.IGNORECASE)

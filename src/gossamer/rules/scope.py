@@ -1,4 +1,4 @@
-"""How far a crawl goes, and whom it leaves alone. Pure."""
+"""Which links a crawl follows, and which sites and URLs are excluded. Pure."""
 
 from __future__ import annotations
 
@@ -74,15 +74,15 @@ class BadLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusions:
-    """What the operator wants left alone.
+    """What the operator excludes from the crawl.
 
     An entry is a name (`example.org`: it and all names below it), a name behind a star (`*.example.org`: only the
     names below it), an address, or a URL that excludes all URLs that begin with it (`https://example.org/private/`).
-    Patterns stand apart from entries: they come from settings, not from lists.
+    Patterns are separate from entries: they come from settings, not from lists.
     """
 
     names: frozenset[str] = frozenset()
-    parents: frozenset[str] = frozenset()  # only what is below them
+    parents: frozenset[str] = frozenset()  # only the names below these are excluded
     prefixes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by host
     patterns: UrlPatterns = field(default_factory=UrlPatterns)
 
@@ -119,7 +119,7 @@ class Exclusions:
         return {*self.names, *(f"*.{name}" for name in self.parents), *prefixes}
 
     def __or__(self, other: Exclusions) -> Exclusions:
-        """Return what excludes all that either of the two does."""
+        """Return the exclusions of both."""
         hosts = self.prefixes.keys() | other.prefixes.keys()
         return Exclusions(
             names=self.names | other.names,
@@ -159,13 +159,13 @@ def read_entry(text: str) -> str | Refusal:
     return ("*." if text.startswith("*.") else "") + name_of_host(host_of(root))
 
 
-def may_lead_on(depth: int, max_depth: int | None) -> bool:
-    """Tell whether the crawl may follow links of a page at `depth`."""
+def may_follow_links(depth: int, max_depth: int | None) -> bool:
+    """Return whether the crawl may follow links of a page at `depth`."""
     return max_depth is None or depth < max_depth
 
 
 def is_same_crawl(named: Url, url: QueuedUrl, *, site: str, scope: Scope) -> bool:
-    """Return whether a page that stands in another's place may be asked for in the same crawl, of the same site."""
+    """Return whether a page that another page of its site names in its place is within the crawl's scope."""
     seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
     return named.site == site and (seeded or named.host == url.host or scope is not Scope.HOST)
 
@@ -180,9 +180,9 @@ def select_links(
 ) -> list[Url]:
     """Return the links of a page at `depth` that the crawl may follow.
 
-    Whether they lie in scope is the frontier's to say: only it knows the seeds.
+    Whether they are in scope is decided by the frontier: only it knows the seeds.
     """
-    if not may_lead_on(depth, max_depth):
+    if not may_follow_links(depth, max_depth):
         return []
     if include.texts:
         links = [link for link in links if include.admits(link)]
@@ -192,20 +192,20 @@ def select_links(
 
 
 def barred_by(link: Link, *, max_depth: int | None, include: UrlPatterns, exclusions: Exclusions) -> Reason | None:
-    """Return which rule keeps a known URL from being asked for; seeds, at depth 0, can only be excluded."""
+    """Return which rule forbids to request a known URL; seeds, at depth 0, can only be excluded."""
     if exclusions.find(link.url, link.host) is not None:
         return Reason.EXCLUDED
     if link.depth == 0:
         return None
     if max_depth is not None and link.depth > max_depth:
         return Reason.TOO_DEEP
-    if link.kind == Kind.SITEMAP:  # it is what it lists that has to be included
+    if link.kind == Kind.SITEMAP:  # the pages that it lists have to be included, not the sitemap
         return None
     return Reason.NOT_INCLUDED if include and include.find(link.url, link.host) is None else None
 
 
 def _url_of_name(text: str) -> str | Refusal:
-    """Return the root of a host that has nothing but this name."""
+    """Return the root URL of a host, given only its name."""
     bare = f"[{text}]" if text.count(":") > 1 and not text.startswith("[") else text
     if "/" in bare or "*" in bare or "?" in bare or bare.rpartition("]")[2].count(":"):
         return Refusal.SYNTAX

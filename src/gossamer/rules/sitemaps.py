@@ -1,7 +1,7 @@
-"""Which sitemaps a host has, and for which hosts a sitemap may speak. Pure. `docs/sitemaps.md` tells the whole.
+"""Which sitemaps a host has, and of which hosts a sitemap may list pages. Pure. See `docs/sitemaps.md`.
 
-A sitemap speaks for its own host, and for every other host whose robots.txt names it: anybody can write a list of
-somebody else's pages.
+A sitemap may list pages of its own host, and of every other host whose robots.txt names it. Entries for other hosts
+are ignored: any site can publish a list of another site's pages.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from gossamer.records import HostState, QueuedUrl
 
-MAX_STEPS: Final = 5  # indexes and redirects behind each other; the protocol allows one index
+MAX_STEPS: Final = 5  # indexes and redirects in a row; the protocol allows one index
 HOST_PLACES: Final = 1 << 14  # for hosts and the first sitemaps of each: 0.7 MB
-MAX_NAMED: Final = 1_000  # by one robots.txt; the rest is not looked at
+MAX_NAMED: Final = 1_000  # by one robots.txt; the rest is ignored
 CONVENTIONAL_PATH: Final = "/sitemap.xml"
 _BEHALF: Final = "#"  # no normalised URL has a fragment
 
@@ -46,7 +46,7 @@ class SitemapSettings:
 
 
 class SitemapQuota:
-    """Limits the sitemaps of each host. A restart forgets what was counted, as with other limits."""
+    """Limits the sitemaps of each host. A restart resets the counts, as with other limits."""
 
     def __init__(self, settings: SitemapSettings) -> None:
         self._files = DistinctLimiter(settings.max_sitemaps, HOST_PLACES)
@@ -57,44 +57,44 @@ class SitemapQuota:
 
 
 class Submission(NamedTuple):
-    """A sitemap that is read once more on behalf of a host that named it after it had been read."""
+    """A sitemap that is read again for a host whose robots.txt named it after it had been read."""
 
     url: str
-    host: str  # empty: on nobody's behalf but its own
+    host: str  # empty: for its own host
 
 
 def sitemaps_of(state: HostState) -> list[Url]:
-    """Return the sitemaps that a host's robots.txt names, as far as they can be asked for."""
+    """Return the sitemaps that a host's robots.txt names, without those that cannot be requested."""
     named = rules_of(state).sitemaps
     return [*_resolve(state.host, named[:MAX_NAMED])] if named else []
 
 
-@lru_cache(maxsize=64)  # asked of every page
+@lru_cache(maxsize=64)  # called for every page
 def _resolve(host: str, named: tuple[str, ...]) -> tuple[Url, ...]:
     found = (normalise(text, robots_url(host)) for text in named)
     return tuple(identify(url) for url in dict.fromkeys(found) if isinstance(url, str))
 
 
 def guess_sitemap(state: HostState) -> Url | None:
-    """Return where a host's sitemap lies by convention, if its robots.txt names none and lets us look there."""
+    """Return the conventional URL of a host's sitemap, if its robots.txt names none and allows this URL."""
     rules = rules_of(state)
     url = state.host + CONVENTIONAL_PATH
     return identify(url) if not rules.sitemaps and not state.failures and allows(rules, url) else None
 
 
 def is_guess(url: str, state: HostState | None) -> bool:
-    """Tell whether nobody but convention says that there is a sitemap at a URL of a host."""
+    """Return whether a URL is only the conventional one of a host's sitemap: its robots.txt names none."""
     return state is not None and url == state.host + CONVENTIONAL_PATH and not rules_of(state).sitemaps
 
 
 def reason_for(url: QueuedUrl, state: HostState | None, reason: Reason) -> Reason:
-    """Return why a URL is given up: that there is no sitemap where nobody promised one is nobody's failure."""
+    """Return why a URL is given up: without a sitemap at the conventional URL, NO_SITEMAP instead of a failure."""
     is_lacking = reason in (Reason.HTTP_ERROR, Reason.BAD_SITEMAP) and url.kind == Kind.SITEMAP
     return Reason.NO_SITEMAP if is_lacking and is_guess(url.url, state) else reason
 
 
-def is_same_place(one: str, other: str) -> bool:
-    """Tell whether two hosts are the same one, perhaps under http and https."""
+def is_same_host(one: str, other: str) -> bool:
+    """Return whether two hosts are the same, or differ only in http and https."""
     if one == other:
         return True
     name, other_name = (host.partition("://")[2] for host in (one, other))
@@ -102,17 +102,17 @@ def is_same_place(one: str, other: str) -> bool:
 
 
 def names_any(state: HostState, sitemaps: Container[bytes]) -> bool:
-    """Tell whether a host's robots.txt names one of these sitemaps, told by their hashes."""
+    """Return whether a host's robots.txt names one of these sitemaps, given by the hashes of their URLs."""
     return any(url.url_hash in sitemaps for url in sitemaps_of(state))
 
 
 def on_behalf(url: Url, host: str) -> Url:
-    """Return a sitemap as it is queued to be read on behalf of a host, once for each: nothing else has a fragment."""
+    """Return a sitemap as it is queued to be read for another host, once per host: the host becomes its fragment."""
     text = f"{url.url}{_BEHALF}{host}"
     return url._replace(url=text, url_hash=hash_url(text))
 
 
 def submission_of(url: str) -> Submission:
-    """Return what `on_behalf` put together."""
+    """Return the parts that `on_behalf` joined."""
     plain, _, host = url.partition(_BEHALF)
     return Submission(plain, host)

@@ -1,9 +1,9 @@
-"""Limits that keep a crawl out of traps: sites that make up URLs without end. Pure, but for what `TrapGuard` remembers.
+"""Limits that keep a crawl out of traps: sites that invent URLs without end. Pure, except for `TrapGuard`'s memory.
 
-Each limit has a name (`Trap`), is generous enough for any site made for people, and refuses links, not pages: what it
-refuses leaves no trace, so that a wider limit can bring it back. How many pages a site has given, the frontier tells,
-for all workers and starts. What else is remembered of sites is bounded, and only for this process: a restart forgets
-it, and gives a trap a little more before it shuts again.
+Each limit has a name (`Trap`), is generous enough for any site made for people, and refuses links, not pages. Refused
+links are not stored, so that a higher limit can admit them later. The frontier counts the pages of a site, for all
+workers and starts. The other counts are bounded and belong to this process: a restart resets them, and a trap gets a
+few more pages until its limit is reached again.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
     from gossamer.urls import Url
 
-PASSED_PLACES: Final = 1 << 17  # for links that are known to pass: 1 MB
-SHOWN_PLACES: Final = 1 << 18  # for contents that were shown: 2 MB
+PASSED_PLACES: Final = 1 << 17  # for links that passed all limits: 1 MB
+SHOWN_PLACES: Final = 1 << 18  # for known contents: 2 MB
 PATH_PLACES: Final = 1 << 16  # for paths and the parameters under them: 2.5 MB
 SITE_PLACES: Final = 1 << 16  # for sites: a megabyte for each number, 2.5 MB for their hosts
-REFERRER_PLACES: Final = 1 << 17  # for who linked to whom: 1 MB
-MAX_REFERRERS: Final = 100  # sites that speak for another
+REFERRER_PLACES: Final = 1 << 17  # for pairs of sites of which one links to the other: 1 MB
+MAX_REFERRERS: Final = 100  # sites whose links raise the budget of another site
 MAX_KNOWN_CONTENT: Final = 10_000
-NEW_CONTENT: Final = 2  # so many more pages with known content, for each with new one
-JUMP_YEARS: Final = 200  # calendars are left step by step: a number further away is no year
+NEW_CONTENT: Final = 2  # each page with new content allows this many more with known content
+JUMP_YEARS: Final = 200  # a calendar is left in small steps: a number further away is no year
 
 
 class Trap(StrEnum):
@@ -40,11 +40,11 @@ class Trap(StrEnum):
     MANY_SEGMENTS = "many_segments"
     REPEATED_SEGMENTS = "repeated_segments"  # /a/b/a/b/a/b
     MANY_PARAMETERS = "many_parameters"
-    CALENDAR = "calendar"  # a date that nobody can mean
+    CALENDAR = "calendar"  # a date too far in the future or the past
     PARAMETER_SETS = "parameter_sets"  # too many combinations of parameters under one path
     MANY_HOSTS = "many_hosts"  # of one site
-    SAME_CONTENT = "same_content"  # a site that shows the same under ever more URLs
-    SITE_BUDGET = "site_budget"  # a site that gave more pages than anything speaks for
+    SAME_CONTENT = "same_content"  # the site shows the same content under more and more URLs
+    SITE_BUDGET = "site_budget"  # the site gave more pages than its budget, which links of other sites raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ class TrapSettings:
 
 
 def find_trap(link: Url, *, settings: TrapSettings, year: int) -> Trap | None:
-    """Return the limit that a link exceeds by itself, if it does and limits are on; `year` is the present one."""
+    """Return the limit that a link exceeds by itself, if it does and limits are on; `year` is the current one."""
     if not settings.trap_limits:
         return None
     path, mark, query = link.url[len(link.host) :].partition("?")
@@ -178,7 +178,7 @@ def find_trap(link: Url, *, settings: TrapSettings, year: int) -> Trap | None:
 
 
 def strip_session(url: str) -> str:
-    """Return a normalised URL without what names a session or a campaign and not a page."""
+    """Return a normalised URL without parameters that name a session or a campaign and not a page."""
     if not ("?" in url or ";" in url or "(" in url) or _SESSION_HINT.search(url) is None:
         return url
     head, mark, query = _SESSION_PATH.sub("", url).partition("?")
@@ -189,10 +189,10 @@ def strip_session(url: str) -> str:
 
 
 class TrapGuard:
-    """Selects links by all limits, the ones of a link by itself and those that need a memory of the site."""
+    """Selects links by all limits: those of a single link, and those that need a memory of the site."""
 
     def __init__(self, settings: TrapSettings, *, halvings: int = 0) -> None:
-        """Make room for all memories; each is halved so many times, for a crawl of few sites."""
+        """Allocate all tables; each is halved `halvings` times, for a crawl of few sites."""
         self._settings = settings
         self._passed = RecentHashes(PASSED_PLACES >> halvings)
         self._parameter_sets = DistinctLimiter(settings.max_parameter_sets, PATH_PLACES >> halvings)
@@ -201,14 +201,14 @@ class TrapGuard:
         self._referrers = NumberTable(SITE_PLACES >> halvings)  # other sites that link to it
         self._shown = RecentHashes(SHOWN_PLACES >> halvings)
         self._pages = NumberTable(SITE_PLACES >> halvings)
-        self._known_content_left = NumberTable(SITE_PLACES >> halvings)  # with content that is known already
+        self._known_content_left = NumberTable(SITE_PLACES >> halvings)  # pages it may still show
 
     def select(
         self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int
     ) -> tuple[list[Url], Counter[Trap]]:
-        """Return those links of a page at `host` that may be followed, and how many each limit refuses.
+        """Return the links of a page at `host` that may be followed, and how many each limit refuses.
 
-        `pages` is how many the crawl has kept of the site, in all its starts and by whichever worker.
+        `pages` is the number of stored pages of the site, over all starts and workers.
         """
         spent = self._spent(site, pages)
         kept: list[Url] = []
@@ -216,7 +216,7 @@ class TrapGuard:
         for link in links:
             if link.site != site:
                 self._note_referrer(link.site, site)
-            if link.url_hash in self._passed:  # most links of a page are on its neighbours too
+            if link.url_hash in self._passed:  # most links of a page are also on other pages of its site
                 kept.append(link)
                 continue
             if self._settings.strip_session_ids and (url := strip_session(link.url)) != link.url:
@@ -232,7 +232,7 @@ class TrapGuard:
         return kept, refused
 
     def note_page(self, site: str, content: Hashable) -> None:
-        """Remember that a site has shown a page, and what was on it."""
+        """Count a page of a site, and remember its content."""
         shown, first = (site, content), self._settings.same_content_patience
         left = self._known_content_left.get(site, first)
         if shown in self._shown:
@@ -251,17 +251,17 @@ class TrapGuard:
             self._referrers.put(site, min(self._referrers.get(site, 0) + 1, MAX_REFERRERS))
 
     def _spent(self, site: str, pages: int) -> Trap | None:
-        """Tell why a site's own links are followed no further, if they are not."""
+        """Return the limit because of which a site's own links are refused, if there is one."""
         if not self._settings.trap_limits:
             return None
         if self._known_content_left.get(site, 1) <= 0:
             return Trap.SAME_CONTENT
-        pages = max(pages, self._pages.get(site, 0))  # pages that are read but not kept are known here alone
+        pages = max(pages, self._pages.get(site, 0))  # only this worker knows of pages that it read but did not store
         budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._referrers.get(site, 0)
         return Trap.SITE_BUDGET if pages >= budget else None
 
     def _take_remembered(self, link: Url, host: str) -> Trap | None:
-        """Count a link among its kind; return the limit that it exceeds, if it does."""
+        """Count a link's host and parameters; return the limit that it exceeds, if it does."""
         if link.host != host and not self._hosts.take(link.site, link.host):
             return Trap.MANY_HOSTS
         path, mark, query = link.url.partition("?")
@@ -273,12 +273,12 @@ class TrapGuard:
 
 
 def _repeats(path: str, times: int) -> bool:
-    """Tell whether segments stand in a row more often than so, a single one more often than once more."""
+    """Return whether a sequence of segments repeats more than `times` times (`times + 1` for a single segment)."""
     segments = path.split("/")[1:]
     if len(set(segments)) == len(segments):
         return False
     for period in range(1, len(segments) // (times + 1) + 1):
-        needed = period * (times + (period == 1))  # pairs at this distance, in a row, that are equal
+        needed = period * (times + (period == 1))  # equal pairs of segments at this distance, in a row
         run = 0
         for first, second in zip(segments, segments[period:], strict=False):
             run = run + 1 if first == second else 0
@@ -288,7 +288,7 @@ def _repeats(path: str, times: int) -> bool:
 
 
 def _dates(path: str, query: str) -> list[int]:
-    """Return the years of what are dates beyond doubt: numbers in a path alone may name anything."""
+    """Return the years of certain dates only: a number in a path can mean anything."""
     found = _ISO_DATE.findall(f"{path}?{query}")
     if query:
         found += _YEAR_PARAMETER.findall(query)
@@ -310,5 +310,5 @@ _SESSION_PATH: Final = re.compile(r"(?i);jsessionid=[^/?;]*|/\(S\([a-z0-9]{20,}\
 _SESSION_PARAMETER: Final = re.compile(
     r"(?i)(?:phpsessid|jsessionid|aspsessionid[a-z]*|session_?id|oscsid|zenid|cfid|cftoken|gclid|fbclid|msclkid|utm_[a-z]+)"
     r"(?:=.*)?"
-    r"|(?:sid|s|sess)=[0-9a-f]{16,}"  # short ones name pages
+    r"|(?:sid|s|sess)=[0-9a-f]{16,}"  # shorter values name pages
 )

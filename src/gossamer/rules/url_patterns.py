@@ -1,8 +1,8 @@
-"""Patterns over URLs, by which the operator includes or excludes them: `*` and `$` as in robots.txt. Pure.
+"""URL patterns with which the operator includes or excludes URLs: `*` and `$` as in robots.txt. Pure.
 
 A pattern that begins with `/` is compared with path and query, on every host; one that begins with a scheme or with `*`
-with the whole URL. All that begins with it matches: `*` stands for any characters, `$` at the end for the end. As in
-robots.txt, no pattern is costly.
+is compared with the whole URL. A pattern matches what begins with it; `*` stands for any characters, `$` at the end for
+the end of the URL. As in robots.txt, no pattern is costly.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UrlPatterns:
-    """Some patterns, ready to be compared."""
+    """A set of patterns, prepared for comparison."""
 
     texts: tuple[str, ...] = ()  # as the operator wrote them
     _by_path: _Finder = field(init=False, repr=False, compare=False)
     _by_url: _Finder = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Read all patterns; raises ValueError with what is wrong with the first bad one."""
+        """Read all patterns; raise ValueError that says what is wrong with the first bad one."""
         spelled = {_spell(text): text for text in self.texts}
         paths = {pattern: text for pattern, text in spelled.items() if pattern.startswith("/")}
         urls = {pattern: text for pattern, text in spelled.items() if pattern not in paths}
@@ -47,12 +47,12 @@ class UrlPatterns:
         return self._by_path.find(url[len(host) :]) or self._by_url.find(url)
 
     def admits(self, url: Url) -> bool:
-        """Tell whether a URL matches one of the patterns, or there are none: then all are welcome."""
+        """Return whether a URL matches one of the patterns; without patterns, every URL does."""
         return not self.texts or self.find(url.url, url.host) is not None
 
 
 class _Finder:
-    """Patterns that are compared with the same part of URLs."""
+    """Patterns that are all compared with the same part of a URL."""
 
     __slots__ = ("_matcher", "_texts")
 
@@ -68,7 +68,7 @@ class _Finder:
 
 
 def check_patterns(named: Iterable[tuple[str, Iterable[str]]]) -> None:
-    """Refuse patterns that would match nothing, by the name of their setting."""
+    """Raise ValueError for a pattern that would match nothing; it names the setting."""
     for name, patterns in named:
         for text in patterns:
             try:

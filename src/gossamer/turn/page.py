@@ -14,7 +14,7 @@ from gossamer.rules.answers import Kept, Moved, Refused, TryLater
 from gossamer.rules.hosts import refusal_of
 from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical
 from gossamer.rules.robots import robots_signals
-from gossamer.rules.scope import is_same_crawl, may_lead_on
+from gossamer.rules.scope import is_same_crawl, may_follow_links
 from gossamer.rules.sitemaps import submission_of
 from gossamer.turn.links import choose_links
 from gossamer.turn.redirects import follow_redirect, step_to_http
@@ -95,7 +95,7 @@ def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]
     if turn.settings.sitemaps.sitemaps:
         url = as_sitemap(turn, url)
     kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE
-    for_links = may_lead_on(url.depth, turn.settings.scope.max_depth)
+    for_links = may_follow_links(url.depth, turn.settings.scope.max_depth)
     answer = yield from turn.ask(url.url, kind, page=url, for_links=for_links)
     if isinstance(answer, Missing):
         # plant: excluded-between-stays-queued

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.records import Done, GivenUp, Kind, Link, QueuedUrl, Reason
-from gossamer.rules.answers import plain_http
+from gossamer.rules.answers import http_fallback
 from gossamer.rules.scope import is_same_crawl
 from gossamer.rules.traps import find_trap
 from gossamer.turn.steps import LookUp, LookUpHosts, Missing
@@ -50,7 +50,7 @@ def step_to_http(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl |
 
     It is queued, and the guess settled, only when its host answers: until then it is no URL of the crawl.
     """
-    named = plain_http(url, turn.silence) if turn.guess == url else None
+    named = http_fallback(url, turn.silence) if turn.guess == url else None
     if named is None:
         return None
     state = turn.site.hosts.get(named.host)

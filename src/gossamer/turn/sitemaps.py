@@ -15,7 +15,7 @@ from gossamer.rules.hosts import robots_url
 from gossamer.rules.sitemaps import (
     MAX_STEPS,
     guess_sitemap,
-    is_same_place,
+    is_same_host,
     names_any,
     on_behalf,
     reason_for,
@@ -68,7 +68,7 @@ def collect_sitemaps(
     via = hash_url(robots_url(state.host))
     links = []
     for sitemap in found:
-        is_late = not is_alias and not is_same_place(sitemap.host, state.host)
+        is_late = not is_alias and not is_same_host(sitemap.host, state.host)
         if sitemap.site != turn.site.site:
             if is_alias:
                 continue
@@ -174,7 +174,7 @@ def _find_authority(turn: Turn, url: QueuedUrl, parsed: ParsedSitemap) -> Genera
         root = yield from _find_root(turn, root)
     names = {root, hash_url(asked), hash_url(url.url)}
     listed = {host_of(page) for page in parsed.urls}
-    hosts = {host for host in listed if is_same_place(host, url.host) or host == behalf}
+    hosts = {host for host in listed if is_same_host(host, url.host) or host == behalf}
     foreign: dict[str, set[str]] = {}
     for host in listed - hosts:
         foreign.setdefault(site_of(f"{host}/"), set()).add(host)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gossamer.records import Failed, GivenUp, Link, Reason, Retry
-from gossamer.rules.answers import Refused, TryLater, judge_answer, plain_http, retry_wait_s, shows_trouble
+from gossamer.rules.answers import Refused, TryLater, http_fallback, judge_answer, retry_wait_s, shows_trouble
 from gossamer.rules.hosts import NO_ADDRESS, after_silence, answers, hang_up_s, is_answered, is_silence
 from gossamer.rules.pace import TurnWait, WaitCause, step_gap_s, turn_wait, with_slowness
 from gossamer.rules.sitemaps import reason_for
@@ -151,7 +151,7 @@ class Turn:
             self.settle(url, Retry(wait_s=0, counted=False))  # plant: outage-counts-as-try
         elif isinstance(answer, Failed) and is_silence(answer):
             self.silence = answer.reason
-            if plain_http(url, answer.reason):
+            if http_fallback(url, answer.reason):
                 self.guess = url  # its outcome depends on http
             else:
                 self._back_off_host(url)

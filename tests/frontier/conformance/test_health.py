@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer.records import Batch, HostState, Reason, Release, Visit
-from gossamer.rules.pace import PATIENT_FAILURES
+from gossamer.rules.pace import FAILURES_BEFORE_BACKOFF
 from tests.end_to_end.crawls import wait_until
 from tests.frontier.samples import claim, complete, links
 
@@ -27,9 +27,9 @@ def visit(frontier: Frontier, *, failures: int, wait_s: float = 0) -> None:
 def test_a_site_is_in_trouble_from_the_failure_on_that_makes_it_back_off_until_it_answers(lab: Lab) -> None:
     frontier, _ = lab.join()
     frontier.add(links("a.test", 3))
-    visit(frontier, failures=PATIENT_FAILURES)
+    visit(frontier, failures=FAILURES_BEFORE_BACKOFF)
     assert frontier.stats().in_trouble == 0
-    visit(frontier, failures=PATIENT_FAILURES + 1)
+    visit(frontier, failures=FAILURES_BEFORE_BACKOFF + 1)
     assert frontier.stats().in_trouble == 1
     visit(frontier, failures=0)
     assert frontier.stats().in_trouble == 0
