@@ -1,10 +1,10 @@
 """Crawls in one process, under a virtual clock, with a simulated network: thousands of them, each from a seed.
 
-    python -m chaos simulate --seeds 10000      # run so many seeds and say what broke
+    python -m chaos simulate --seeds 10000      # run 10,000 seeds and print what broke
     python -m chaos simulate --seed 4711        # replay one and show its trace
     python -m chaos simulate --with reboot      # only seeds with a certain fault
 
-`world` puts a crawl together, `loop` runs it step by step, `monitor` says what must hold at every step.
+`world` builds a crawl, `loop` runs it step by step, `monitor` checks the invariants at every step.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ FIGURES: Final = ("time_s", "steps", "requests", "pages", "deaths", "fenced")
 
 
 def main(arguments: list[str]) -> None:
-    """Run the campaign; exit with 1 if anything broke."""
+    """Run the campaign; exit with 1 if an invariant broke."""
     parser = argparse.ArgumentParser(prog="python -m chaos simulate", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=1_000, help="how many")
-    parser.add_argument("--first", type=int, default=1, help="the first of them")
-    parser.add_argument("--jobs", type=int, default=1, help="processes to share the work")
-    parser.add_argument("--seed", type=int, help="replay this one, and show its trace")
+    parser.add_argument("--seeds", type=int, default=1_000, help="how many seeds to run")
+    parser.add_argument("--first", type=int, default=1, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes share the work")
+    parser.add_argument("--seed", type=int, help="replay this seed, and show its trace")
     parser.add_argument("--with", dest="fault", default="", help="only seeds with this fault, or with a lease")
-    parser.add_argument("--until-broken", action="store_true", help="end with the first seed that breaks something")
+    parser.add_argument("--until-broken", action="store_true", help="end with the first seed that breaks an invariant")
     parser.add_argument("--short", action="store_true", help=f"{SHORT_SEEDS} seeds")
     options = parser.parse_args(arguments)
     if options.seed is not None:
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _choose(first: int, seeds: int, fault: str) -> Sequence[int]:
-    """Return so many seeds, with what is asked for."""
+    """Return this many seeds, all with the fault if one is named."""
     from chaos.simulation.faults import draw_terms
 
     if not fault:
@@ -64,12 +64,12 @@ def _replay(seed: int) -> None:
     result = simulate(seed, keep_trace=True)
     print("\n".join(result.trace))
     print(result.terms)
-    print(f"seed {seed}: trace {result.trace_hash}; {result.broken or 'all that must hold has held'}")
+    print(f"seed {seed}: trace {result.trace_hash}; {result.broken or 'every invariant held'}")
     sys.exit(bool(result.broken))
 
 
 def _run(seeds: Sequence[int], jobs: int, *, until_broken: bool) -> None:
-    """Run many seeds, and say what broke and what it took."""
+    """Run many seeds, and print what broke and what it cost."""
     began_s, cpu_s = time.monotonic(), 0.0
     sums: Counter[str] = Counter()
     failed = []
@@ -95,6 +95,6 @@ def _run(seeds: Sequence[int], jobs: int, *, until_broken: bool) -> None:
 def _simulate(seed: int) -> tuple[Result, float]:
     from chaos.simulation.run import simulate
 
-    gc.set_threshold(100_000, 50, 100)  # a seed leaves little garbage, and looking for it takes long
+    gc.set_threshold(100_000, 50, 100)  # a seed leaves little garbage, and collecting it takes long
     began_s = time.process_time()
     return simulate(seed), time.process_time() - began_s

@@ -1,4 +1,4 @@
-"""What happens to a simulated crawl, and with which settings it runs: all drawn from the seed. Pure."""
+"""The faults and the settings of a simulated crawl: all drawn from the seed. Pure."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ LAST_FAULT_S: Final = 8.0
 
 
 class Fault(StrEnum):
-    """What can happen."""
+    """The faults of a simulation."""
 
     KILL = "kill"  # one worker
-    KILL_IN_STEPS = "kill in steps"  # one worker, so many steps later: between any two
-    CRASH = "crash"  # all of them and the supervisor
-    REBOOT = "reboot"  # and the machine's clock begins anew
-    STOP = "stop"  # in good order, and a start later on
-    STOP_ORDER = "stop order"  # the same, through the frontier
+    KILL_IN_STEPS = "kill in steps"  # one worker, after a number of steps: between any two
+    CRASH = "crash"  # all workers and the supervisor
+    REBOOT = "reboot"  # a crash, and the machine's monotonic clock restarts
+    STOP = "stop"  # a graceful shutdown, and a start later
+    STOP_ORDER = "stop order"  # the same, ordered through the frontier
     PAUSE = "pause"  # one worker takes no steps
-    PAUSE_ORDER = "pause order"  # the operator wants a break
+    PAUSE_ORDER = "pause order"  # the operator pauses the crawl
     DATABASE = "database"  # some operations fail
-    DATABASE_DOWN = "database down"  # all do
+    DATABASE_DOWN = "database down"  # all operations fail
     DISK = "disk full"
     EXCLUDE = "exclude"
     WALL_CLOCK = "wall clock"  # jumps
-    OUTAGE = "outage"  # nobody can be reached
+    OUTAGE = "outage"  # no server can be reached
 
 
-# An outage costs no tries if it is noticed: with many pages at their first try, and by a process that lives. So it
-# comes in the beginning, and alone.
+# An outage uses up no tries if it is noticed: with many pages at their first try, and by a living process. So it comes
+# at the beginning, and without other faults.
 ALONE: Final = (Fault.OUTAGE,)
-# What happens to the machine, whether or not anybody crawls.
+# Faults of the machine, which occur whether or not a crawl runs.
 MACHINE: Final = (Fault.DATABASE, Fault.DATABASE_DOWN, Fault.DISK, Fault.WALL_CLOCK)
 
 
@@ -46,7 +46,7 @@ class Event:
     at_s: float
     fault: Fault
     length_s: float  # how long it lasts, or how long nothing runs after it
-    number: int  # which worker, which site, how many steps: whatever there is to choose
+    number: int  # selects the worker or the site, or is the number of steps
 
     def __str__(self) -> str:
         return f"{self.fault} at {self.at_s:.1f} s for {self.length_s:.1f} s"
@@ -54,7 +54,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a simulated crawl runs with."""
+    """The settings and faults of a simulated crawl."""
 
     workers: int
     sites: int
@@ -69,17 +69,17 @@ class Terms:
     max_urls_in_hand: int
     lease_s: float | None
     page_limit: int | None
-    has_threads: bool  # whether loops go on while their threads work, which takes long
-    checks_files: bool  # whether every stored byte is looked at in the end, which takes long
+    has_threads: bool  # whether loops run while their threads work; slower
+    checks_files: bool  # whether every stored byte is checked at the end; slower
     events: tuple[Event, ...]
 
     def holds(self, name: str) -> bool:
-        """Tell whether a fault is among what happens, or whether there is a `lease`."""
+        """Return whether the crawl has a fault of this name, or a `lease`."""
         return any(event.fault == name for event in self.events) or (name == "lease" and self.lease_s is not None)
 
     @property
     def is_outage(self) -> bool:
-        """Whether nobody can be reached for a while."""
+        """Whether no server can be reached for a while."""
         return any(event.fault is Fault.OUTAGE for event in self.events)
 
 
@@ -93,7 +93,7 @@ def draw_terms(dice: Random) -> Terms:
         kinds = [fault for fault in Fault if fault not in ALONE]
         events = [_draw_event(dice, kinds) for _ in range(dice.choice((0, 1, 1, 2, 2, 3, 4, 6)))]
     lease_s = dice.choice((None, None, None, 5.0))
-    if lease_s and not is_outage and dice.random() < 0.5:  # by chance alone, few would sleep for so long
+    if lease_s and not is_outage and dice.random() < 0.5:  # by chance alone, few pauses would last this long
         length_s = lease_s * dice.uniform(0.8, 2.0)
         events.append(Event(at_s=dice.uniform(0, 3), fault=Fault.PAUSE, length_s=length_s, number=dice.randint(0, 9)))
     return Terms(
@@ -118,7 +118,7 @@ def draw_terms(dice: Random) -> Terms:
 
 def _draw_event(dice: Random, kinds: Sequence[Fault]) -> Event:
     return Event(
-        at_s=dice.uniform(0.0, LAST_FAULT_S) ** 2 / LAST_FAULT_S,  # most is going on in the beginning
+        at_s=dice.uniform(0.0, LAST_FAULT_S) ** 2 / LAST_FAULT_S,  # most work is done at the beginning
         fault=dice.choice(kinds),
         length_s=dice.choice((0.1, 0.5, 2.0, 8.0)) * dice.uniform(0.5, 1.5),
         number=dice.randint(0, 1_000),

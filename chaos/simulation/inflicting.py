@@ -1,4 +1,4 @@
-"""How each fault is inflicted on a simulated crawl."""
+"""Inflicts each kind of fault on a simulated crawl."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ JUMP: Final = 20_000  # seconds of the wall clock for each second of a fault: up
 
 
 def plan(world: World, supervisor: Supervisor) -> None:
-    """Let happen what the seed has drawn."""
+    """Schedule the faults that the seed has drawn."""
     for event in world.terms.events:
         world.scheduler.at(event.at_s, partial(_inflict, world, supervisor, event))
 
@@ -93,12 +93,12 @@ def _pause(world: World, supervisor: Supervisor, event: Event) -> None:
 
 
 def _break_database(share: float, world: World, _supervisor: Supervisor, event: Event) -> None:
-    def mend() -> None:
+    def fix() -> None:
         world.trouble.database = 0.0
 
     world.trouble.database = share
     world.troubles_s.append((world.scheduler.now_s, world.scheduler.now_s + event.length_s))
-    world.scheduler.after(event.length_s, mend)
+    world.scheduler.after(event.length_s, fix)
 
 
 def _fill_disk(world: World, _supervisor: Supervisor, event: Event) -> None:
@@ -119,12 +119,12 @@ def _jump(world: World, _supervisor: Supervisor, event: Event) -> None:
     world.jump_s += (-1) ** event.number * event.length_s * JUMP
 
 
-def _cut_off(world: World, _supervisor: Supervisor, event: Event) -> None:
-    def mend() -> None:
+def _cut_network(world: World, _supervisor: Supervisor, event: Event) -> None:
+    def reconnect() -> None:
         world.network.is_down = world.monitor.is_outage = False
 
     world.network.is_down = world.monitor.is_outage = True
-    world.scheduler.after(event.length_s, mend)
+    world.scheduler.after(event.length_s, reconnect)
 
 
 _WAYS: Final[dict[Fault, Callable[[World, Supervisor, Event], None]]] = {
@@ -141,5 +141,5 @@ _WAYS: Final[dict[Fault, Callable[[World, Supervisor, Event], None]]] = {
     Fault.DISK: _fill_disk,
     Fault.EXCLUDE: _exclude,
     Fault.WALL_CLOCK: _jump,
-    Fault.OUTAGE: _cut_off,
+    Fault.OUTAGE: _cut_network,
 }

@@ -1,15 +1,15 @@
 """Simulated processes: event loops that share one virtual clock, each with one thread, all run step by step.
 
-Nothing here happens by itself. The scheduler takes one step of one process at a time, which one it is chance that
-decides, drawn from the seed. When nobody has anything to do, the clock jumps to whatever is due next. A process can be
-paused (it takes no steps, time goes on) or killed (it takes none any more) between any two steps.
+Nothing here runs by itself. The scheduler runs one step of one process at a time, chosen at random from the seed. When
+no process is ready, the clock jumps to the next time at which something is due. A process can be paused (it takes no
+steps while time passes) or killed (it never takes a step again) between any two steps.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from asyncio.events import _set_running_loop  # what who writes an event loop is told to call
+from asyncio.events import _set_running_loop  # documented for authors of event loops
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MAX_STEP_S: Final = 0.002  # what a step may take
-MAX_JOB_WAIT_S: Final = 0.01  # until the thread begins with something
+MAX_STEP_S: Final = 0.002  # the longest time that a step takes
+MAX_JOB_WAIT_S: Final = 0.01  # until the thread begins a job
 
 
 class _Task(asyncio.Task[Any]):
-    """A task whose place in a set depends on its number, not on its address: sets of tasks are walked in one order."""
+    """A task whose hash is its number, not its address, so that a set of tasks has the same order in every run."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], *, number: int, **more: Any) -> None:
         self._number = number  # first: the base class enters the task into a set of all tasks
@@ -41,18 +41,18 @@ class Process(asyncio.AbstractEventLoop):
     """One simulated process: an event loop and a thread."""
 
     def __init__(self, scheduler: Scheduler, name: str, *, has_thread: bool) -> None:
-        """Make a process; without a thread of its own, what is meant for one is done in one piece, which is faster."""
+        """Make a process; without a thread, a job of the thread runs as one step of the loop, which is faster."""
         self.name = name
         self.dead = False
         self.paused = False
-        self.steps_left = -1  # at 0 it is to be killed
+        self.steps_left = -1  # at 0 it will be killed
         self.parked: list[asyncio.Handle] = []  # due while it was paused
         self.ready: deque[asyncio.Handle] = deque()
         self._scheduler = scheduler
         self._numbers = 0
         self._tasks: list[asyncio.Task[Any]] = []
         self._jobs: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()
-        self._job: asyncio.Future[Any] | None = None  # what the thread is at
+        self._job: asyncio.Future[Any] | None = None  # the thread's current job
         self._thread = SteppedThread()
         self._has_thread = has_thread
 
@@ -68,12 +68,12 @@ class Process(asyncio.AbstractEventLoop):
             self._scheduler.doomed.append(self)
         _set_running_loop(self)
         try:
-            handle._run()  # noqa: SLF001 - what a loop is there for
+            handle._run()  # noqa: SLF001 - this is the task of an event loop
         finally:
             _set_running_loop(None)
 
     def kill(self) -> None:
-        """End it where it stands: nothing of it ever runs again, but for what Python insists on."""
+        """End the process at once: none of its code runs again, except for the cleanup that Python enforces."""
         if self.dead:
             return
         self.dead = True
@@ -82,14 +82,14 @@ class Process(asyncio.AbstractEventLoop):
         _set_running_loop(self)
         try:
             for task in self._tasks:
-                _bury(task)
+                _close(task)
         finally:
             _set_running_loop(None)
         self._tasks.clear()
         self._jobs.clear()
 
     def end(self) -> None:
-        """Note that it has ended by itself."""
+        """Record that the process has ended by itself."""
         self.dead = True
         self._thread.end(killed=False)
         self._tasks.clear()
@@ -97,7 +97,7 @@ class Process(asyncio.AbstractEventLoop):
     # ------------------------------------------------------------------ as its own code sees it
 
     def in_thread_for(self, seconds: float) -> None:
-        """In the thread: let some time pass, in which the loop runs; without a thread, it only counts as a step."""
+        """In the thread: let time pass, in which the loop runs; without a thread, count one step instead."""
         if self._has_thread:
             self.call_later(seconds, self._thread.go_on)
             self._thread.pause()
@@ -145,7 +145,7 @@ class Process(asyncio.AbstractEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, _executor: object, func: Callable[..., T], *args: Any
     ) -> asyncio.Future[T]:
-        """Have the one thread run a function, when it is done with those before it."""
+        """Queue a function for the one thread."""
         future = self.create_future()
         self._jobs.append((lambda: func(*args), future))
         if self._job is None:
@@ -162,7 +162,7 @@ class Process(asyncio.AbstractEventLoop):
         return self.dead
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Timers that were cancelled are passed over when they are due."""
+        """Do nothing: a cancelled timer is skipped when it is due."""
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -175,7 +175,7 @@ class Process(asyncio.AbstractEventLoop):
     # ------------------------------------------------------------------ the thread's work
 
     def _begin_job(self) -> None:
-        """Begin with the next function soon."""
+        """Start the next job after a short wait."""
         work, self._job = self._jobs.popleft()
         wait_s = self._scheduler.dice.uniform(0, MAX_JOB_WAIT_S)
         if self._has_thread:
@@ -207,43 +207,43 @@ class Process(asyncio.AbstractEventLoop):
 
 
 class Scheduler:
-    """The clock, and whose step is next."""
+    """The clock, and the choice of the process that takes the next step."""
 
     def __init__(self, dice: Random) -> None:
         self.now_s = 0.0
         self.dice = dice
         self.processes: list[Process] = []
-        self.errors: list[BaseException] = []  # that nobody handled
-        self.doomed: list[Process] = []  # have taken the last of their steps
-        # What is due when, in order; of no process: something that happens to them.
+        self.errors: list[BaseException] = []  # unhandled ones
+        self.doomed: list[Process] = []  # have taken their last step, and will be killed
+        # Due times and what to run then, in order; an entry without a process is an event of the simulation.
         self._due: list[tuple[float, int, Process | None, asyncio.Handle | Callable[[], None]]] = []
         self._numbers = 0
 
     def push(self, when_s: float, process: Process | None, what: asyncio.Handle | Callable[[], None]) -> None:
-        """Let something happen in a process, or to them all."""
+        """Schedule a callback of a process, or an event of the simulation."""
         self._numbers += 1
         heapq.heappush(self._due, (when_s, self._numbers, process, what))
 
     def at(self, when_s: float, happen: Callable[[], None]) -> None:
-        """Let something happen, outside of any process."""
+        """Schedule an event of the simulation at a time."""
         self.push(max(when_s, self.now_s), None, happen)
 
     def after(self, wait_s: float, happen: Callable[[], None]) -> None:
-        """Let something happen after a while."""
+        """Schedule an event of the simulation after a wait."""
         self.push(self.now_s + wait_s, None, happen)
 
     def pause(self, process: Process) -> None:
-        """Let a process take no steps until further notice."""
+        """Pause a process: it takes no steps until `go_on`."""
         process.paused = True
 
     def go_on(self, process: Process) -> None:
-        """Let a paused process take steps again; what has become due meanwhile comes after what was ready."""
+        """Resume a paused process; callbacks that became due meanwhile run after those that were ready."""
         process.paused = False
         process.ready += process.parked
         process.parked.clear()
 
     def step(self) -> bool:
-        """Take one step; return False if nothing will ever happen again."""
+        """Run one step; return False if nothing is ready or scheduled."""
         able = [process for process in self.processes if process.ready and not process.paused]
         if not able:
             if not self._due:
@@ -275,8 +275,8 @@ def _fail(future: asyncio.Future[Any], error: Exception) -> None:
         future.set_exception(error)
 
 
-def _bury(task: asyncio.Task[Any]) -> None:
-    """Close a task's coroutine; some wait once more for what never comes, and are closed once more."""
+def _close(task: asyncio.Task[Any]) -> None:
+    """Close a task's coroutine; one that awaits again during its cleanup is closed again."""
     task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001
     coroutine: Any = task.get_coro()
     for _ in range(5):
@@ -285,5 +285,5 @@ def _bury(task: asyncio.Task[Any]) -> None:
         except RuntimeError:
             continue
         except BaseException:
-            pass  # what the dead say
+            pass  # an error of a killed process
         return

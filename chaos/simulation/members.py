@@ -1,4 +1,4 @@
-"""A worker process of the simulation: the product's worker, put together as `gossamer.crawl.compose` does it."""
+"""A worker process of the simulation: the product's worker, built as `gossamer.crawl.compose` builds it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gossamer.records import Scope
 
 FRONTIER_FILE: Final = "frontier.sqlite"
-# Short waits and few tries, so that simulated crawls end soon; but more than what fails for a while does.
+# Short waits and few tries, so that simulated crawls end soon; but more tries than a temporary failure lasts.
 RETRY_WAIT_S, MAX_TRIES = 0.1, MAX_FAILURES + 1
 
 
@@ -47,7 +47,7 @@ class Member:
     paused_since_s: float | None = None
 
     async def live(self, world: World) -> None:
-        """Be a worker."""
+        """Run the worker."""
         terms, process = world.terms, self.process
         durable: set[bytes] = set()
         seam: dict[str, Any] = {
@@ -75,18 +75,18 @@ class Member:
             settings, name=name, label=self.label, folder=world.folder, in_flight=terms.in_flight
         )
         self.worker = Worker(parts, replace(terms_of_worker, min_free_bytes=0))
-        if self.is_stopping:  # meanwhile
+        if self.is_stopping:  # it was stopped during its start
             self.worker.stop()
         await self.worker.run()
 
     def stop(self) -> None:
-        """Ask it to end in good order."""
+        """Tell the worker to shut down gracefully."""
         self.is_stopping = True
         if self.worker is not None:
             self.process.call_soon(self.worker.stop)
 
     def let_go(self) -> None:
-        """Close what a dead process had open, as its system does."""
+        """Close the files of a dead process, as its operating system does."""
         if self.store is not None:
             self.store.drop()
         if self.frontier is not None:
@@ -94,7 +94,7 @@ class Member:
 
 
 def _settings(terms: Terms, scope: Scope) -> Settings:
-    """Return the product's settings: its defaults, but for what makes simulated crawls short."""
+    """Return the product's default settings, with changes that make simulated crawls short."""
     sections = {name: section() for name, section in SECTIONS.items()}
     sections["pace"] = PaceSettings(
         delay_s=terms.delay_s,
@@ -106,7 +106,7 @@ def _settings(terms: Terms, scope: Scope) -> Settings:
     sections["robots"] = RobotsSettings(robots_retry_waits_s=(0.5, 1.0), robots_give_up_s=1.0)
     sections["outage"] = OutageSettings(outage_sites=3)
     sections["scope"] = ScopeSettings(scope=scope)
-    sections["store"] = StoreSettings(part_age_s=1e9)  # a part in between would take a process of its own
+    sections["store"] = StoreSettings(part_age_s=1e9)  # writing a part during the crawl would need another process
     sections["worker"] = WorkerSettings(batch_s=terms.batch_s, heartbeat_s=terms.heartbeat_s, stop_s=terms.stop_s)
     sections["workbench"] = WorkbenchSettings(
         max_sites_in_hand=terms.max_sites_in_hand, max_urls_in_hand=terms.max_urls_in_hand

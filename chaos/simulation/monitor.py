@@ -1,6 +1,6 @@
-"""What must hold at every step: looked at whenever something happens, and never told by the crawler itself.
+"""The invariants of a crawl, checked at every event, independently of the crawler.
 
-It hears of every commit to the frontier and of every request, as the database and the servers saw them.
+The monitor is told of every commit to the frontier and of every request, as the database and the servers saw them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from gossamer_simweb import LoggedRequest
 
 UNNOTICED: Final = 2  # failures that may count before three sites together look like an outage
-MAX_CONNECTING_S: Final = 0.8  # what was under way when something was heard is there after so long
-EPSILON_S: Final = 1e-6  # what adding up seconds may lose
+MAX_CONNECTING_S: Final = 0.8  # a request that was under way when a worker got an order arrives within this time
+EPSILON_S: Final = 1e-6  # rounding errors of sums of seconds
 
 
 class Broken(AssertionError):  # noqa: N818 - a verdict
-    """Something that must hold does not."""
+    """An invariant does not hold."""
 
 
 @dataclass(slots=True)
@@ -40,38 +40,42 @@ class Ticket:
 
     @property
     def place(self) -> tuple[str, str]:
-        """Where nothing else may be under way: the site, and outside of turns the process that asks it."""
+        """What may have one request at a time: a site, and outside of its turns a site and a process."""
         return self.site, self.process if self.is_outside else ""
 
 
 @dataclass(slots=True)
 class Monitor:
-    """The judge at every step."""
+    """Checks the invariants at every event."""
 
     delay_s: float
     inner_gap_s: float
     in_flight_limit: int
     keep_trace: bool = False
-    broken: str = ""  # the first thing that did not hold
-    is_outage: bool = False  # nobody can be reached
+    broken: str = ""  # the first invariant that did not hold
+    is_outage: bool = False  # no server can be reached
     now_s: float = 0.0
     lines: list[str] = field(default_factory=list)
     log: list[LoggedRequest] = field(default_factory=list)  # requests that have ended
-    fenced: int = 0  # reports of visits that were no longer the reporter's
+    fenced: int = 0  # reports of visits to sites that the worker no longer owned
     _hash: blake2b = field(default_factory=lambda: blake2b(digest_size=8))
     _owner: dict[str, tuple[int, int]] = field(default_factory=dict)  # site: worker and epoch
     _epochs: dict[str, int] = field(default_factory=dict)
-    _workers: dict[int, str] = field(default_factory=dict)  # numbers given out, and to which process
+    _workers: dict[int, str] = field(default_factory=dict)  # by number: the process
     _gone: set[int] = field(default_factory=set)
     _tries_in_outage: int = 0
     _settled: dict[bytes, object] = field(default_factory=dict)
     _in_hand: dict[bytes, tuple[int, int] | None] = field(default_factory=dict)  # settled by late reports: whose it was
-    _ruled: set[str] = field(default_factory=set)  # hosts whose robots.txt was heard and written down
+    _ruled: set[str] = field(default_factory=set)  # hosts whose robots rules are committed
     _under_way: dict[tuple[str, str], Ticket] = field(default_factory=dict)  # by place
     _ended_s: dict[tuple[str, str], float] = field(default_factory=dict)  # by place: the end of its last request
-    _found: set[tuple[str, str]] = field(default_factory=set)  # processes, and what they know from outside of turns
+    _found: set[tuple[str, str]] = field(
+        default_factory=set
+    )  # processes, and the URLs that they fetched outside of turns
     _in_flight: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by process
-    _excluded: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)  # by process: as heard, and when
+    _excluded: dict[str, tuple[float, frozenset[str]]] = field(
+        default_factory=dict
+    )  # by process: its excluded sites, and since when
 
     # ------------------------------------------------------------------ the trace
 
@@ -84,18 +88,18 @@ class Monitor:
 
     @property
     def trace_hash(self) -> str:
-        """The same for the same history, and for no other."""
+        """A hash of the trace: equal for equal histories only."""
         return self._hash.hexdigest()
 
     def fail(self, why: str) -> None:
-        """Say that something that must hold does not; whoever has caused it may not swallow it."""
+        """Record a broken invariant and raise Broken; the record stays even if the caller swallows the exception."""
         self.broken = self.broken or f"at {self.now_s:.3f} s: {why}"
         raise Broken(self.broken)
 
-    # ------------------------------------------------------------------ what the frontier has committed
+    # ------------------------------------------------------------------ commits of the frontier
 
     def joined(self, process: str, worker: int) -> None:
-        """A process has become a worker."""
+        """A process has joined as a worker."""
         if worker in self._workers:
             self.fail(f"the number {worker} of {self._workers[worker]} was given to {process}, too")
         self._workers[worker] = process
@@ -117,7 +121,7 @@ class Monitor:
             self._epochs[claim.site] = claim.epoch
 
     def completed(self, worker: int, batch: Batch, durable: set[bytes]) -> None:
-        """A report is committed; `durable` is what the worker has on disk by now."""
+        """A report is committed; `durable` are the pages that the worker has on disk."""
         for visit in batch.visits:
             self._ruled.update(host.host for host in visit.hosts)
             mine = self._owner.get(visit.site) == (worker, visit.epoch)
@@ -144,7 +148,7 @@ class Monitor:
             self.fail(f"an outage of ours has cost a page of {site} one of its tries")
 
     def reconciled(self, worker: int, held: Mapping[str, int]) -> None:
-        """A worker has given back what it owned but did not hold."""
+        """A worker has released the sites that it owned but did not hold."""
         for site, (owner, epoch) in list(self._owner.items()):
             if owner == worker and held.get(site) != epoch:
                 del self._owner[site]
@@ -157,26 +161,26 @@ class Monitor:
                 del self._owner[site]
 
     def hears(self, process: str, excluded: frozenset[str]) -> None:
-        """A process is being told what is excluded: what is not any more may be asked at once."""
+        """A process is about to learn what is excluded: it may request readmitted sites at once."""
         heard_s, heard = self._excluded.get(process, (0.0, frozenset()))
         self._excluded[process] = (heard_s, heard & excluded)
 
     def heard(self, process: str, excluded: frozenset[str], now_s: float) -> None:
-        """A process was told what is excluded."""
+        """A process has learned what is excluded."""
         self.now_s = now_s
         self._excluded[process] = (self.now_s, excluded)
 
     @property
     def owned(self) -> Mapping[str, tuple[int, int]]:
-        """Who owns what."""
+        """The worker and epoch of every owned site."""
         return self._owner
 
     @property
     def workers(self) -> int:
-        """How many there were."""
+        """How many workers there were."""
         return len(self._workers)
 
-    # ------------------------------------------------------------------ what the servers see
+    # ------------------------------------------------------------------ requests, as the servers see them
 
     def arrived(self, ticket: Ticket, url_hash: bytes) -> None:
         """A request has reached its server."""
@@ -200,7 +204,7 @@ class Monitor:
         self._under_way[ticket.place] = ticket
 
     def _look_at_place(self, ticket: Ticket) -> None:
-        """Check that a request comes alone and not too early, and outside of turns not for what is known."""
+        """Check that a request is the only one, not too early and, outside of turns, for a URL not fetched before."""
         process = ticket.process
         if (other := self._under_way.get(ticket.place)) is not None:
             self.fail(f"{process} asks {ticket.url} while {other.process} is asking {other.url}")
@@ -212,7 +216,7 @@ class Monitor:
             self.fail(f"{process} asks {ticket.url}, which it knows")
 
     def ended(self, ticket: Ticket, **facts: object) -> None:
-        """A request is over for its server."""
+        """A request has ended for its server."""
         if self._under_way.get(ticket.place) is not ticket:
             return
         del self._under_way[ticket.place]
@@ -225,11 +229,11 @@ class Monitor:
         self.note(ticket.process, f"{request.status} for {ticket.url}")
 
     def cancelled(self, ticket: Ticket) -> None:
-        """Nobody waits for the answer any more."""
+        """The process no longer waits for the answer."""
         self._in_flight[ticket.process] -= ticket.is_page
         ticket.is_page = False
 
     def hung_up(self, process: str) -> None:
-        """A process is dead: its connections are cut."""
+        """A process is dead: its connections are closed."""
         for ticket in [ticket for ticket in self._under_way.values() if ticket.process == process]:
             self.ended(ticket, status=0, retryable=True, leads_to="", wait_s=0.0)

@@ -1,6 +1,6 @@
 """The simulated network: a fetcher for each process, and servers that answer from the plan of a web.
 
-What a server does takes its time whether or not the crawler is alive, paused or still interested.
+A server takes its time to answer whether the crawler is alive, paused or dead.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from chaos.simulation.web import Failure, SmallWeb
 
 RETRY_AFTER_S: Final = 2
-HANG_UP_S: Final = 0.15  # at most, until a server notices
+HANG_UP_S: Final = 0.15  # at most, until a server notices that the crawler hung up
 NO_CONNECTION: Final = frozenset(
     {Reason.NO_SUCH_NAME, Reason.DNS_FAILED, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.TLS_FAILED}
 )
-MAX_SERVER_S: Final = 2.0  # less than half of a lease: the other half is for what is under way
+MAX_SERVER_S: Final = 2.0  # less than half of a lease: the other half is for requests under way
 ACCEPTED: Final = (b"text/html", b"text/plain")
 
 
 @dataclass(slots=True)
 class Network:
-    """All servers, and the way to them."""
+    """All servers, and the connections to them."""
 
     web: SmallWeb
     scheduler: Scheduler
     monitor: Monitor
     dice: Random
-    is_down: bool = False  # nobody reaches anybody
+    is_down: bool = False  # no server can be reached
     _asked: Counter[str] | None = None
     _answers: Responder | None = None
 
@@ -63,14 +63,14 @@ class Network:
         return planned[asked] if asked < len(planned) else None
 
     def answer(self, url: str) -> PlannedResponse:
-        """Return what a server says that is well."""
+        """Return the answer of a healthy server."""
         assert self._answers is not None
         scheme, name, target = split_url(url)
         answer = self._answers.respond(scheme, name, target)
         return answer or PlannedResponse(404, b"", b"")
 
     def connecting_s(self) -> float:
-        """Return how long it takes until something can be sent."""
+        """Return how long it takes to connect."""
         return self.dice.uniform(0.001, 0.06 if self.dice.random() < 0.8 else MAX_CONNECTING_S)
 
     def server_s(self, site: str) -> float:
@@ -164,7 +164,7 @@ class _Exchange:
         network.scheduler.after(network.server_s(site), self._end)
 
     async def wait(self) -> None:
-        """Wait for the answer; one who is cancelled hangs up, which the server notices a little later."""
+        """Wait for the answer; after a cancellation the process hangs up, which the server notices a little later."""
         try:
             await self._done
         except asyncio.CancelledError:
@@ -180,12 +180,12 @@ class _Exchange:
     def _end(self) -> None:
         self._network.monitor.now_s = self._network.scheduler.now_s
         self._network.monitor.ended(self._ticket, **self._facts)
-        late_s = self._network.dice.uniform(0, 0.04)  # on its way back
+        late_s = self._network.dice.uniform(0, 0.04)  # the answer's way back
         self._process.call_later(late_s, _wake, self._done)
 
 
 def site_of(name: str) -> str:
-    """Return the site of a host name of a simulated web; not asked of the product, which may be wrong about it."""
+    """Return the site of a host name of a simulated web, without the product's code, which may be wrong."""
     return ".".join(name.split(".")[-2:])
 
 

@@ -1,4 +1,4 @@
-"""One seed, from its web to its verdict; and many of them."""
+"""Runs one seed, from drawing its web to the verdict."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ MAX_STEPS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """How a seed ended."""
+    """The result of a seed."""
 
     seed: int
-    broken: str  # what must hold and did not; empty if all did
+    broken: str  # the first invariant that did not hold; empty if all did
     trace_hash: str
     trace: tuple[str, ...]  # empty unless asked for
     terms: Terms
@@ -55,7 +55,7 @@ class Result:
 
 
 def simulate(seed: int, *, keep_trace: bool = False) -> Result:
-    """Run the crawl of a seed to its end, or to the first thing that is wrong."""
+    """Run the crawl of a seed to its end, or until an invariant breaks."""
     terms = draw_terms(Random(f"{seed} terms"))
     web = draw_web(
         Random(f"{seed} web"), delay_s=terms.delay_s, sites=terms.sites, max_pages=terms.max_pages,
@@ -76,7 +76,7 @@ def simulate(seed: int, *, keep_trace: bool = False) -> Result:
     try:
         with _bugs_in_the_log() as bugs:
             steps = _run(world, supervisor, bugs)
-            stored = _look_at_the_end(world, supervisor.frontier)
+            stored = _check_the_end(world, supervisor.frontier)
     except Exception as error:
         broken = str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
         if not isinstance(error, Broken) and keep_trace:
@@ -108,7 +108,7 @@ def _run(world: World, supervisor: Supervisor, bugs: list[str]) -> int:
     while not supervisor.over:
         steps += 1
         if not scheduler.step():
-            monitor.fail("nothing will ever happen again, and the crawl is not over")
+            monitor.fail("the crawl is not over, but nothing is scheduled any more")
         if monitor.broken or bugs or scheduler.errors:
             raise Broken(monitor.broken or (bugs or [repr(scheduler.errors[0])])[0])
         if scheduler.doomed:
@@ -118,26 +118,26 @@ def _run(world: World, supervisor: Supervisor, bugs: list[str]) -> int:
     return steps
 
 
-def _look_at_the_end(world: World, frontier: SqliteFrontier) -> int:
-    """Check that nothing is lost and nobody was treated badly; return how many pages are stored."""
+def _check_the_end(world: World, frontier: SqliteFrontier) -> int:
+    """Check that nothing is lost and that the crawl was polite; return the number of stored pages."""
     monitor, web = world.monitor, world.web
     repair(world.folder)  # as the next start would
     if contradictions := frontier.audit():
         monitor.fail(f"the frontier contradicts itself: {contradictions}")
     if monitor.owned:
-        monitor.fail(f"sites that nobody gave back: {monitor.owned}")
+        monitor.fail(f"sites that were not released: {monitor.owned}")
     found = {url_hash: reason for _, url_hash, reason in frontier.settled()}
     stored = {row.url_hash for row in pages(world.folder)}
     accepted = _accepted(world, frontier)
     _compare(monitor, {url_hash: web.outcomes[url_hash] for url_hash in accepted}, found, stored)
     if world.terms.checks_files and (problems := check(world.folder).problems):
         monitor.fail(f"the store is damaged: {problems}")
-    _judge_manners(world, {web.outcomes[url_hash][0] for url_hash in accepted})
+    _judge_politeness(world, {web.outcomes[url_hash][0] for url_hash in accepted})
     return len(stored)
 
 
 def _accepted(world: World, frontier: SqliteFrontier) -> set[bytes]:
-    """Return what the crawl has to settle: all there is, but links that were found while their site was excluded."""
+    """Return the URLs that the crawl has to settle: all except links found while their site was excluded."""
     outcomes = world.web.outcomes
     if not any(event.fault is Fault.EXCLUDE for event in world.terms.events):
         return set(outcomes)
@@ -150,7 +150,7 @@ def _compare(
     found: Mapping[bytes, Reason | None],
     stored: Container[bytes],
 ) -> None:
-    """Check that every URL has ended as it has to, and that nothing else has."""
+    """Check that every URL has the expected outcome, and that no other URL has one."""
     for url_hash, (url, outcome) in wanted.items():
         if url_hash not in found:
             monitor.fail(f"{url} was lost")
@@ -160,11 +160,11 @@ def _compare(
         if outcome is True and url_hash not in stored:
             monitor.fail(f"{url} is done and not stored")
     if len(found) != len(wanted):
-        monitor.fail(f"{len(found) - len(wanted)} URLs were settled that nobody knows")
+        monitor.fail(f"{len(found) - len(wanted)} URLs were settled that are not in the web")
 
 
-def _judge_manners(world: World, accepted: Container[str]) -> None:
-    """Have the log judged by simweb's judge: what was missed, and every gap by the turn that it is in."""
+def _judge_politeness(world: World, accepted: Container[str]) -> None:
+    """Let simweb's judge check the log: that no URL was missed, and every gap between requests by its turn."""
     terms, web = world.terms, world.web
     depths = web.expected.depths.items()
     alive = {url: depth for url, depth in depths if url in accepted and host_of(url) not in web.dead}
@@ -185,13 +185,13 @@ def _judge_manners(world: World, accepted: Container[str]) -> None:
 
 
 def _memory() -> str | None:
-    """Return a folder in memory, where there is one: what is simulated need not survive the machine."""
+    """Return a folder in memory, if there is one: a simulation need not survive the machine."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 @contextmanager
 def _bugs_in_the_log() -> Iterator[list[str]]:
-    """Keep the product's log out of sight; what it reports as its own bugs is collected."""
+    """Hide the product's log, and collect the errors in it: they are bugs."""
     bugs: list[str] = []
 
     class Collector(logging.Handler):

@@ -1,7 +1,7 @@
-"""Where the simulation holds the real parts: the frontier and the store pass through here, the page process is inline.
+"""The seams between the simulation and the real parts: wrapped frontier and store, and a page process inline.
 
-A seam lets time pass before and after an operation, in which the loop goes on and the process may be killed; makes it
-fail as a database or a disk fails; and tells the monitor what was committed.
+A seam lets time pass before and after an operation, in which the loop runs and the process may be killed. It makes the
+operation fail as a database or a disk fails, and tells the monitor what was committed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FIND_TEXT: Final = text_finder("fast", markdown=False)
 
 @dataclass(slots=True)
 class Trouble:
-    """How database and disk are now; shared by all processes."""
+    """The current faults of database and disk; shared by all processes."""
 
     database: float = 0.0  # share of operations that fail
     disk: bool = False  # nothing can be written
@@ -88,13 +88,13 @@ class WatchedFrontier:
         self._frontier.__exit__()
 
     def enter(self, label: str) -> int:
-        """Become a worker at the start of the process, where there is no thread yet."""
+        """Join as a worker at the start of the process, before it has a thread."""
         worker = self._frontier.join(label)
         self._joined(worker)
         return worker
 
     def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:
-        """Become another worker."""
+        """Join as a new worker."""
         return self._operate("join", lambda: self._frontier.join(label, terms), self._joined)
 
     def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
@@ -102,14 +102,14 @@ class WatchedFrontier:
         orders = self._operate("heartbeat", lambda: self._frontier.heartbeat(figures, exclusions_version))
         if isinstance(orders, Orders) and orders.excluded is not None:
             loop, name, excluded = self._process, self._process.name, orders.excluded
-            # The loop hears it after this; of a paused one, what is due comes before what it hears.
+            # The loop learns it later than this; a paused loop runs what is due before that.
             self._monitor.hears(name, excluded)
             tell = partial(self._monitor.heard, name, excluded)
             loop.call_later(0.05, lambda: loop.call_later(0.05, lambda: tell(loop.time())))
         return orders
 
     def claim(self, sites: int) -> Claimed | Gone:
-        """Own due sites."""
+        """Claim due sites."""
         return self._operate("claim", lambda: self._frontier.claim(sites), self._claimed)
 
     def complete(self, batch: Batch) -> Completion:
@@ -123,7 +123,7 @@ class WatchedFrontier:
         return self._operate("complete", lambda: self._frontier.complete(batch), tell)
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-        """Give back what is not held."""
+        """Release the sites that are not held."""
 
         def tell(lost: tuple[tuple[str, int], ...]) -> None:
             self._monitor.reconciled(self.worker, held)
@@ -132,11 +132,11 @@ class WatchedFrontier:
         return self._operate("reconcile", lambda: self._frontier.reconcile(held), tell)
 
     def known(self, site: str, url_hash: bytes) -> bool:
-        """Tell whether a URL was accepted."""
+        """Return whether a URL was accepted."""
         return self._operate("known", lambda: self._frontier.known(site, url_hash))
 
     def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
-        """Return where a URL stands."""
+        """Return the state of a URL."""
         return self._operate("find_url", lambda: self._frontier.find_url(site, url_hash))
 
     def find_hosts(self, site: str) -> list[HostState]:
@@ -154,14 +154,14 @@ class WatchedFrontier:
             self._monitor.note(self._process.name, f"claims {sites}")
 
     def _operate(self, name: str, operate: Callable[[], T], tell: Callable[[T], None] | None = None) -> T:
-        """Do something to the database, or fail: before it, in the middle of it, or when all is committed."""
+        """Run an operation of the database, or fail: before it, during it, or after its commit."""
         dice = self._dice
         self._process.in_thread_for(dice.uniform(0, MAX_OPERATION_S))
         way = dice.choice(("before", "within", "after")) if dice.random() < self._trouble.database else ""
         self._monitor.now_s = self._now()
         if way == "before":
             self._fail(name, way)
-        connection = self._frontier._database.connection  # noqa: SLF001 - it has to fail where nobody else can reach
+        connection = self._frontier._database.connection  # noqa: SLF001 - to fail inside an operation
         if way == "within":
             connection.set_progress_handler(_interruption(dice.randint(1, 60)), 10)
         try:
@@ -185,7 +185,7 @@ class WatchedFrontier:
 
 
 def _interruption(checks: int) -> Callable[[], bool]:
-    """Return a function that SQLite asks every few instructions whether to go on: once, it is told to stop."""
+    """Return a progress handler for SQLite that interrupts the operation once, at its call number `checks`."""
     left = checks
 
     def interrupts() -> bool:
@@ -197,7 +197,7 @@ def _interruption(checks: int) -> Callable[[], bool]:
 
 
 class WatchedStore:
-    """A worker's store; knows what is surely on disk."""
+    """A worker's store; knows which pages are durable."""
 
     def __init__(self, store: Store, *, process: Process, trouble: Trouble, dice: Random, durable: set[bytes]) -> None:
         self._store = store
@@ -213,24 +213,24 @@ class WatchedStore:
         return self._store.archives
 
     def keep_page(self, row: PageRow, archive: bytes, response_offset: int, *, answer: Fetched) -> PageRow:
-        """Take note of a page."""
+        """Keep a page."""
         self._kept.append(row.url_hash)
         return self._store.keep_page(row, archive, response_offset, answer=answer)
 
     def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
-        """Take note of an answer."""
+        """Keep an answer."""
         return self._store.keep_answer(row, archive, response_offset)
 
     def keep_links(self, rows: Sequence[LinkRow]) -> None:
-        """Take note of links."""
+        """Keep links."""
         self._store.keep_links(rows)
 
     def keep_request(self, row: RequestRow) -> None:
-        """Take note of a request."""
+        """Keep a request."""
         self._store.keep_request(row)
 
     def sync(self) -> None:
-        """Bring everything to the disk."""
+        """Write everything to the disk."""
         self._write(self._store.sync)
 
     def close(self) -> None:
@@ -238,8 +238,8 @@ class WatchedStore:
         self._write(self._store.close)
 
     def drop(self) -> None:
-        """Let go of the files of a process that is dead, as its system does."""
-        self._store._segments.close()  # noqa: SLF001 - closing the store in good order would finish them
+        """Close the files of a dead process, as its operating system does."""
+        self._store._segments.close()  # noqa: SLF001 - `close` of the store would finish them
         for journal in self._store._journals:  # noqa: SLF001
             journal.close()
 
@@ -254,13 +254,13 @@ class WatchedStore:
 
 
 class InlinePages:
-    """Stands in for the page process: the same reading, in this process, after a while."""
+    """Replaces the page process: the same parsing, in this process, after a short wait."""
 
     def __init__(self, dice: Random) -> None:
         self._dice = dice
 
     async def read(self, fetched: Fetched, *, archive: bool) -> ParsedPage | ParseFailed:
-        """Read a page."""
+        """Parse a page."""
         await asyncio.sleep(self._dice.uniform(0, 0.03))
         parsed = read_page(fetched, agent=AGENT, max_bytes=1_000_000, find_text=_FIND_TEXT, anchors=False)
         if isinstance(parsed, ParseFailed):
@@ -270,12 +270,12 @@ class InlinePages:
         return result_of(page_reply(parsed, encode_exchange(fetched) if archive else None))
 
     async def read_sitemap(self, fetched: Fetched, *, archive: bool) -> ParsedSitemap | ParseFailed:
-        """Read a sitemap: simulated crawls read none."""
-        raise AssertionError(f"{fetched.url} was not asked for as a sitemap ({archive=})")
+        """Parse a sitemap: simulated crawls read none."""
+        raise AssertionError(f"{fetched.url} was not requested as a sitemap ({archive=})")
 
 
 class QuietFigures(Figures):
-    """Figures that measure nothing of the machine, which is not the simulated one."""
+    """Figures without measurements of the real machine, which is not the simulated one."""
 
     async def watch_loop(self) -> None:
         """Wait until cancelled."""

@@ -1,7 +1,7 @@
-"""The supervisor of a simulated machine: what `gossamer.supervisor` does with processes, done with simulated ones.
+"""The supervisor of a simulated machine: does with simulated processes what `gossamer.supervisor` does with real ones.
 
-It starts workers, recovers what a dead one had in hand, mends its files and starts another, kills who is silent, and
-ends the crawl when it is drained. Where workers hold leases it also plays the other machines, which watch heartbeats.
+It starts workers. It recovers the sites of a dead worker, repairs its files and starts another. It kills silent workers
+and ends the crawl when it is drained. With leases it also plays the other machines, which watch heartbeats.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DRAINED: Final = "drained"
 
 
 class Supervisor:
-    """The only parent of the workers; may die with them, and be started again."""
+    """The parent of the workers; may die with them, and be started again."""
 
     def __init__(self, world: World) -> None:
         self.members: list[Member] = []
@@ -37,10 +37,10 @@ class Supervisor:
         self._world = world
         self._frontier: SqliteFrontier | None = None
         self._page_limit = world.terms.page_limit
-        self._lives = 0  # what was planned in an earlier one is void
+        self._lives = 0  # starts and ends so far; what was scheduled in an earlier life is void
         self._started = 0  # workers
         self._dying = 0  # dead workers that are not recovered yet
-        self._beats: dict[int, tuple[int, float]] = {}  # by worker: its count, and since when
+        self._beats: dict[int, tuple[int, float]] = {}  # by worker: its last count, and since when
 
     @property
     def is_alive(self) -> bool:
@@ -56,7 +56,7 @@ class Supervisor:
     # ------------------------------------------------------------------ starts and ends
 
     def start(self) -> None:
-        """Begin or go on with the crawl, as `gossamer crawl` does."""
+        """Start or resume the crawl, as `gossamer crawl` does."""
         if self.is_alive:
             return
         world = self._world
@@ -74,7 +74,7 @@ class Supervisor:
         self._later(TICK_S, self._tick)
 
     def stop(self, why: str) -> None:
-        """Let all workers end in good order; then the crawl is over, or goes on with another start."""
+        """Shut all workers down gracefully; then the crawl is over, or another start resumes it."""
         if self.stopping:
             return
         world = self._world
@@ -86,14 +86,14 @@ class Supervisor:
         self._end_if_all_have()
 
     def die(self) -> None:
-        """End at once, with all workers."""
+        """Kill all workers, and end at once."""
         for member in list(self.members):
             self._end(member)
         self.close()
         self.stopping = ""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Kill and close everything."""
         for member in self.members:
             member.process.kill()
             member.let_go()
@@ -120,10 +120,10 @@ class Supervisor:
         """Kill a worker; another takes its place."""
         if member in self.members:
             self._end(member)
-            self._mourn(member)
+            self._recover_soon(member)
 
     def kill_doomed(self) -> None:
-        """Kill whose steps were counted, and are taken."""
+        """Kill the workers that have taken their last step."""
         doomed, self._world.scheduler.doomed = self._world.scheduler.doomed, []
         for member in [member for member in self.members if member.process in doomed]:
             self.kill(member)
@@ -136,10 +136,10 @@ class Supervisor:
         self.members.append(member)
         scheduler.processes.append(process)
         member.task = process.create_task(member.live(self._world))
-        member.task.add_done_callback(lambda _: scheduler.after(0.01, lambda: self._bury(member)))
+        member.task.add_done_callback(lambda _: scheduler.after(0.01, lambda: self._reap(member)))
 
-    def _bury(self, member: Member) -> None:
-        """A worker has ended by itself: see how, and go on from there."""
+    def _reap(self, member: Member) -> None:
+        """Take in that a worker has ended by itself: stop if it was ordered to, else replace it."""
         if member not in self.members or member.task is None:
             return
         error = member.task.exception()
@@ -148,9 +148,9 @@ class Supervisor:
         member.process.end()
         self._world.note(f"{member.process.name} has ended: {error or 'well'}")
         self._dismiss(member)
-        self._mourn(member)
+        self._recover_soon(member)
         if error is None:
-            self.stop("an order")  # it heard so from the frontier
+            self.stop("an order")  # the worker got it from the frontier
         else:
             self._world.forgets()
 
@@ -167,12 +167,12 @@ class Supervisor:
         self._world.monitor.hung_up(member.process.name)
         member.let_go()
 
-    def _mourn(self, member: Member) -> None:
+    def _recover_soon(self, member: Member) -> None:
         self._dying += 1
         self._later(self._world.dice.uniform(0.0, 0.3), lambda: self._recover(member))
 
     def _recover(self, member: Member) -> None:
-        """Free what a dead worker had in hand, mend its files, and start another."""
+        """Free the sites of a dead worker, repair its files, and start another."""
         world = self._world
         if world.trouble.disk or world.dice.random() < world.trouble.database:
             self._later(TICK_S, lambda: self._recover(member))
@@ -203,7 +203,7 @@ class Supervisor:
     # ------------------------------------------------------------------ watching
 
     def _tick(self) -> None:
-        """Look at the crawl, once a second."""
+        """Check workers and crawl once per `TICK_S`."""
         if self.stopping:
             return
         self._later(TICK_S, self._tick)
@@ -223,7 +223,7 @@ class Supervisor:
                 self.kill(member)
 
     def _watch_heartbeats(self, lease_s: float) -> None:
-        """End workers whose count has not changed for their lease, as workers of other machines would."""
+        """Declare workers dead that sent no heartbeat for a lease, as workers of other machines would."""
         now_s = self._world.scheduler.now_s
         for worker in self.frontier.workers():
             if worker.gone:
@@ -255,18 +255,18 @@ class Supervisor:
     # ------------------------------------------------------------------ the operator
 
     def exclude(self, site: str) -> None:
-        """Leave a site alone."""
+        """Exclude a site."""
         self.excluded.add(site)
         self.frontier.exclude([site])
 
     def readmit(self) -> None:
-        """Take all exclusions back, if anybody is there to do so; else the end of the crawl brings it about."""
+        """Readmit all excluded sites, if the supervisor is alive; else the end of the crawl does so."""
         if self.is_alive:
             self.frontier.readmit(self.excluded)
             self.excluded.clear()
 
     def _later(self, wait_s: float, do: Any) -> None:
-        """Do something after a while, unless dead by then."""
+        """Call a function after a wait, unless this life of the supervisor is over by then."""
         life = self._lives
 
         def if_alive() -> None:
@@ -277,7 +277,7 @@ class Supervisor:
 
 
 def _is_excused(error: BaseException) -> bool:
-    """Tell whether a worker may end so: a last report that could not be written is repeated after the next start."""
+    """Return whether a worker may end with this error: a last report that failed is repeated after the next start."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_excused, error.exceptions))
     return isinstance(error, OSError | FrontierError)

@@ -26,7 +26,7 @@ class SteppedThread:
         self._killed = False
 
     def start(self, work: Callable[[], None]) -> None:
-        """Begin a piece of work; returns when it ends or pauses."""
+        """Start a function in the thread; return when it ends or pauses."""
         self._work = work
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, daemon=True)
@@ -39,14 +39,14 @@ class SteppedThread:
         self._back.acquire()
 
     def pause(self) -> None:
-        """In the thread: stand still until told to go on."""
+        """In the thread: wait for the next `go_on`."""
         self._back.release()
         self._go.acquire()
         if self._killed:
             raise Killed
 
     def end(self, *, killed: bool) -> None:
-        """End the thread, where it stands if it is killed."""
+        """End the thread; if it is killed, in the middle of its work."""
         if self._thread is not None:
             self._killed, self._work = killed, None
             self.go_on()

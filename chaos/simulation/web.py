@@ -1,7 +1,7 @@
-"""A small web drawn from a seed, and what has to become of every URL of it, whatever happens to the crawl. Pure.
+"""A small web drawn from a seed, and the expected outcome of each of its URLs, whatever faults occur. Pure.
 
-Pages are planted in a `simweb.Web`, whose `expected` says what a perfect crawler asks for. What fails does so a given
-number of times and never again, or always: so that the end does not depend on when something was asked for.
+Pages are planted in a `simweb.Web`, whose `expected` says what a perfect crawler requests. A failure occurs a given
+number of times and never again, or always, so that no outcome depends on the time of a request.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from gossamer.urls import Url
 
 AGENT: Final = "Gossamer"
-MAX_FAILURES: Final = 2  # of a page that is there after all; and one of its robots.txt, which may count as its own
+MAX_FAILURES: Final = 2  # of a page that answers in the end; its robots.txt may fail once more, counted as the page's
 HTML: Final = (("Content-Type", "text/html; charset=utf-8"),)
 IMAGE: Final = (("Content-Type", "image/png"),)
-# How a request may fail: a status, or no answer at all.
-PASSING: Final = (503, 429, 500, Reason.TIMEOUT, Reason.CONNECTION_LOST, Reason.CONNECT_TIMEOUT, Reason.DNS_FAILED)
-# How a host may never answer.
+# Temporary failures of a request: a status, or no answer at all.
+TEMPORARY: Final = (503, 429, 500, Reason.TIMEOUT, Reason.CONNECTION_LOST, Reason.CONNECT_TIMEOUT, Reason.DNS_FAILED)
+# Permanent failures of a host.
 SILENT: Final = (
     Reason.NO_SUCH_NAME, Reason.TLS_FAILED, Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.DNS_FAILED,
 )  # fmt: skip
 
 Failure = int | Reason
-Outcome = Reason | bool  # why it was given up; else whether it is a page that is kept
+Outcome = Reason | bool  # why it was given up; else whether it is a page that is stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallWeb:
-    """A web, how it fails, and how a crawl of it has to end."""
+    """A web, its failures, and the expected outcome of a crawl of it."""
 
     web: WebPlan
     seeds: tuple[Url, ...]
@@ -48,7 +48,7 @@ class SmallWeb:
     dead: Mapping[str, Reason]  # hosts that never answer
     slow_s: Mapping[str, float]  # sites, and how long they take
     expected: ExpectedCrawl
-    outcomes: Mapping[bytes, tuple[str, Outcome]]  # by hash: every URL that is accepted, and its end
+    outcomes: Mapping[bytes, tuple[str, Outcome]]  # by hash: every URL that is accepted, and its outcome
 
 
 class _Draft:
@@ -65,10 +65,10 @@ class _Draft:
 def draw_web(
     dice: Random, *, delay_s: float, sites: int, max_pages: int, fails: bool = True, elsewhere: bool = True
 ) -> SmallWeb:
-    """Draw a web; unless it `fails`, all that is there answers at the first try.
+    """Draw a web; unless it `fails`, every living host answers at the first try.
 
-    With `elsewhere` some robots.txt files redirect to other sites. Their hosts would end otherwise if one of those
-    sites were excluded for long enough.
+    With `elsewhere` some robots.txt files redirect to other sites. The outcomes of their hosts would differ if one of
+    those sites were excluded for long enough.
     """
     draft = _Draft(dice, delay_s)
     names = [f"s{number}.test" for number in range(sites)]
@@ -87,7 +87,7 @@ def draw_web(
     spec = plain_web(sites=1, pages=1, planted=tuple(draft.pages), planted_robots=tuple(draft.robots))
     web = WebPlan(spec, port=80)
     scope = dice.choice([Scope.WEB, Scope.SITE])
-    # Where links beyond the scope are dropped, no seed may widen it later: so all front pages are seeds then.
+    # If links beyond the scope are dropped, no seed may widen the scope later: then all front pages are seeds.
     seeded = names if scope is Scope.SITE else names[: dice.randint(1 + sites // 2, sites)]
     seeds = tuple(identify(urls[name][0]) for name in seeded)
     found = expected(web, [seed.url for seed in seeds], scope=scope.value, token=AGENT)
@@ -120,15 +120,15 @@ def _draw_site(draft: _Draft, name: str, hosts: list[str], urls: dict[str, list[
     own = urls[name]
     abroad = [url for site, theirs in urls.items() if site != name for url in theirs[:2]]
     for number, url in enumerate(own):
-        # Each page is linked from the front page, so that all can be reached; the rest is chance.
+        # The front page links to every page, so that all can be reached; the other links are random.
         links = own[1:] if number == 0 else dice.sample(own, min(len(own), dice.randint(0, 2)))
         links = [*links, *dice.sample(abroad, min(len(abroad), dice.randint(0, 3)))]
         page = _draw_page(draft, url, links, hosts, own, abroad, is_front=number == 0)
         if host_of(url) in draft.dead:
-            continue  # what nobody can read leads nowhere
+            continue  # no links can be read from it
         draft.pages.append(page)
         if dice.random() < 0.15:
-            draft.failures[url] = tuple(dice.choice(PASSING) for _ in range(dice.randint(1, MAX_FAILURES)))
+            draft.failures[url] = tuple(dice.choice(TEMPORARY) for _ in range(dice.randint(1, MAX_FAILURES)))
 
 
 def _draw_host(draft: _Draft, host: str, *, is_main: bool) -> None:
@@ -141,7 +141,7 @@ def _draw_host(draft: _Draft, host: str, *, is_main: bool) -> None:
     elif fate < 0.84 or is_main:
         draft.robots.append(PlantedRobots(host=host, rules=rules, crawl_delay_s=crawl_delay_s))
         if dice.random() < 0.12:
-            draft.failures[f"http://{host}/robots.txt"] = (dice.choice(PASSING),)
+            draft.failures[f"http://{host}/robots.txt"] = (dice.choice(TEMPORARY),)
     elif fate < 0.89:
         draft.robots.append(PlantedRobots(host=host, status=503))
     else:
@@ -154,7 +154,7 @@ def _move_robots(draft: _Draft) -> None:
     dice = draft.dice
     there = [robots for robots in draft.robots if robots.status < 500 and f"http://{robots.host}" not in draft.dead]
     moved: set[str] = set()
-    used: set[str] = set()  # by others: they stay what they are
+    used: set[str] = set()  # targets of redirects: they do not redirect themselves
     for robots in there:
         others = [other for other in there if other.host not in moved and _site(other.host) != _site(robots.host)]
         if dice.random() >= 0.15 or not others or robots.host in used:
@@ -208,16 +208,16 @@ def _draw_page(
 
 
 def _hide_page(draft: _Draft, hosts: list[str]) -> str:
-    """Add a page that only a redirect leads to, so that it is fetched in the same turn; return its URL."""
+    """Add a page that only a redirect reaches, so that it is fetched in the same turn; return its URL."""
     host, path = draft.dice.choice(hosts), f"/{_folder(draft.dice)}hidden{len(draft.pages)}"
     if f"http://{host}" not in draft.dead:
-        body = f"<!DOCTYPE html><title>{path}</title><p>Nobody links to this page.</p>".encode()
+        body = f"<!DOCTYPE html><title>{path}</title><p>No page links to this page.</p>".encode()
         draft.pages.append(PlantedPage(host=host, path=path, headers=HTML, body=body))
     return f"http://{host}{path}"
 
 
 def _outcome(web: WebPlan, url: str, dead: Mapping[str, Reason], found: ExpectedCrawl) -> Outcome:
-    """Return how a URL has to end."""
+    """Return the expected outcome of a URL."""
     host = host_of(url)
     if host in dead:
         return dead[host]

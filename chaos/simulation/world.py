@@ -1,4 +1,4 @@
-"""What all processes of a simulated machine share: its clocks, its disk, its network, and who watches them."""
+"""The simulated machine that all processes share: its clocks, its disk, its network, and the monitor."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 EPOCH_AT: Final = 1_750_000_000.0  # the wall clock at the beginning
 UPTIME_S: Final = 5_000.0
-UNHEARD_S: Final = 0.5  # what was said so long before a kill may not have been written down
-PATIENCE_S: Final = 12.0  # after trouble has ended, until everybody has tried again
+UNHEARD_S: Final = 0.5  # what a site asks for within this time before a kill may not be committed
+RECOVERY_S: Final = 12.0  # after a fault has ended, until every worker has tried again
 
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """A machine."""
+    """A simulated machine."""
 
     terms: Terms
     web: SmallWeb
@@ -36,8 +36,8 @@ class World:
     network: Network
     dice: Random
     trouble: Trouble = field(default_factory=Trouble)
-    kills_s: list[float] = field(default_factory=list)  # when what a site had asked for may have been forgotten
-    troubles_s: list[tuple[float, float]] = field(default_factory=list)  # when nothing could be written down
+    kills_s: list[float] = field(default_factory=list)  # when a wish of a site may have been lost
+    troubles_s: list[tuple[float, float]] = field(default_factory=list)  # when commits could fail
     booted_s: float = -UPTIME_S  # when it was started
     jump_s: float = 0.0  # of the wall clock
 
@@ -46,26 +46,26 @@ class World:
         return self.scheduler.now_s - self.booted_s
 
     def wall_clock(self) -> float:
-        """Return what the machine believes the time is."""
+        """Return the time that the machine's wall clock shows."""
         return EPOCH_AT + self.scheduler.now_s + self.jump_s
 
     def file_clock(self) -> float:
-        """Return a time for the names of files, which no jump disturbs."""
+        """Return a time for the names of files, without the jumps of the wall clock."""
         return EPOCH_AT + self.scheduler.now_s
 
     def now(self) -> float:
-        """Return the simulated time, which nobody in the simulation knows."""
+        """Return the simulated time, which no simulated process can read."""
         return self.scheduler.now_s
 
     def note(self, what: str) -> None:
-        """Add to the trace what happens to the machine, or its supervisor does."""
+        """Add an event of the machine or its supervisor to the trace."""
         self.monitor.now_s = self.scheduler.now_s
         self.monitor.note("supervisor", what)
 
     def forgets(self, since_s: float = math.inf) -> None:
-        """Note that what a site has asked for may be forgotten: last words, and what nobody could report."""
+        """Record that wishes of sites may be lost: the latest ones, and those that no worker could commit."""
         now_s = self.scheduler.now_s
-        troubled_s = [begun_s for begun_s, ended_s in self.troubles_s if now_s < ended_s + PATIENCE_S]
+        troubled_s = [begun_s for begun_s, ended_s in self.troubles_s if now_s < ended_s + RECOVERY_S]
         instant_s = min([now_s, since_s, *troubled_s])
         while instant_s < now_s:
             self.kills_s.append(instant_s)
