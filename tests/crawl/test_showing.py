@@ -99,7 +99,7 @@ def test_the_end_says_where_the_files_are_and_what_to_type() -> None:
     said = summary(Path("my-data"), Ended(end=End.STOPPED, progress=PROGRESS))
     assert said.startswith("Stopped: 1,200 pages in 0:01:23 (14.4/s); over all starts 1,234 pages, 4,321 URLs queued, ")
     assert "my-data/warc (archives)" in said
-    assert said.endswith("Next: gossamer status --data-dir my-data, or go on: gossamer crawl --data-dir my-data")
+    assert said.endswith("Next: gossamer status --data-dir my-data, or resume: gossamer crawl --data-dir my-data")
 
 
 def test_a_reader_who_has_gone_does_not_end_the_crawl(monkeypatch: pytest.MonkeyPatch) -> None:

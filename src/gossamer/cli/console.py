@@ -217,5 +217,5 @@ def summary(folder: Path, ended: Ended) -> str:
         f"{spent if stats.sites_spent else ''}"
         f"Files: {folder}/warc (archives), {folder}/pages and {folder}/requests (tables), {folder}/logs.\n"
         f"Next: {to_type('status', folders=folder)}"
-        + (f", or go on: {to_type('crawl', folders=folder)}" if stats.queued else "")
+        + (f", or resume: {to_type('crawl', folders=folder)}" if stats.queued else "")
     )
