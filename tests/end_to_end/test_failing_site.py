@@ -1,6 +1,6 @@
-"""A site that fails over and over is set aside, tried again later, and treated like any other once it answers.
+"""A site that fails repeatedly is suspended, tried again later, and treated like any other once it answers.
 
-One that asks for time gets it, whichever of its hosts asks.
+A site that asks for a longer delay gets it, whichever of its hosts asks.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     import pytest
 
 DELAY_S = 0.3
-ASIDE_S = 8.0
+SUSPENDED_S = 8.0
 FAILURES = 3
-# A front page that links to so many pages, each of which fails once.
+# A front page that links to this many pages, each of which fails once.
 WEB = plain_web(sites=1, pages=1 + FAILURES, seed=3, flaky=0.9, links=0, links_across=0, www=0, robots_missing=1)
-FLAGS = ("--set", f"set_aside_failures={FAILURES}", "--set", f"set_aside={ASIDE_S}", "--set", "retry_wait=7")
+FLAGS = ("--set", f"set_aside_failures={FAILURES}", "--set", f"set_aside={SUSPENDED_S}", "--set", "retry_wait=7")
 
 
-def test_it_is_set_aside_tried_again_and_recovers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_suspended_tried_again_and_recovers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with simweb.serve(WEB) as server:
         crawl = Crawl(server, tmp_path / "data", delay_s=DELAY_S, workers=1)
         site = site_of(crawl.seeds[0])
@@ -39,8 +39,8 @@ def test_it_is_set_aside_tried_again_and_recovers(tmp_path: Path, capsys: pytest
 
         with crawl.start(*FLAGS) as start:
             wait_until(lambda: (crawl.folder / "frontier.sqlite").exists(), "a frontier")
-            sentence = f"it failed {FAILURES} times in a row and is set aside."
-            wait_until(lambda: said(sentence), "the site to be set aside")
+            sentence = f"it failed {FAILURES} times in a row and is suspended for {SUSPENDED_S:.0f} s."
+            wait_until(lambda: said(sentence), "the site to be suspended")
             wait_until(lambda: ", 1 in trouble" in start.said, "word of it in the progress")
             start.end()
         pages = sorted(request for request in server.log() if request.kind == "page")
@@ -48,8 +48,8 @@ def test_it_is_set_aside_tried_again_and_recovers(tmp_path: Path, capsys: pytest
     assert verdict.ok, verdict.summary()
     assert [page.status for page in pages] == [200, *[503] * FAILURES, *[200] * FAILURES]
     gaps_s = [later.arrived - earlier.ended for earlier, later in pairwise(pages)]
-    assert gaps_s[FAILURES] >= ASIDE_S
-    assert max(gaps_s[:FAILURES] + gaps_s[FAILURES + 1 :]) < ASIDE_S, gaps_s
+    assert gaps_s[FAILURES] >= SUSPENDED_S
+    assert max(gaps_s[:FAILURES] + gaps_s[FAILURES + 1 :]) < SUSPENDED_S, gaps_s
     with open_existing(crawl.folder) as frontier:
         found = frontier.find_site(site)
         assert found is not None

@@ -85,8 +85,8 @@ pre {{ padding: .8em 1em; border: 1px solid; border-radius: .4em; overflow-x: au
 <ul>
 <li>It asks a site for one page at a time, and then leaves it alone for at least {delay}: the whole site, under all
 names of its domain. A longer <code>Crawl-delay</code> is kept, as is <code>Retry-After</code>.</li>
-<li>It reads <code>robots.txt</code> (RFC 9309) before anything else of a host and does as it says. If that file cannot
-be had because the server is in trouble, it asks for nothing.</li>
+<li>It reads <code>robots.txt</code> (RFC 9309) before anything else of a host and obeys it. If that file
+cannot be fetched because the server fails, it requests no page.</li>
 <li>It obeys <code>noindex</code> and <code>nofollow</code>, in pages and in <code>X-Robots-Tag</code>.</li>
 <li>It logs in nowhere, fills in no forms and runs no scripts.</li>
 </ul>

@@ -83,7 +83,7 @@ def check_robots() -> None:
 @click.argument("addresses", metavar="[ADDRESS]...", nargs=-1)
 @click.option("--allow-network", "networks", multiple=True, metavar="NETWORK", help="Permit this network as well.")
 def check_address(addresses: tuple[str, ...], networks: tuple[str, ...]) -> None:
-    """Tell whether IP addresses may be contacted.
+    """Print whether IP addresses may be contacted.
 
     Without arguments, reads lines {"address": ...}.
 

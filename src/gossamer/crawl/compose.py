@@ -47,7 +47,7 @@ async def open_worker(
     figures = Figures(clock)
     store = Store(folder, name, settings.store, operator=email, user_agent=user_agent)
     async with AsyncExitStack() as stack:
-        stack.callback(store.abandon)  # unless the worker has closed it, in good order
+        stack.callback(store.abandon)  # unless the worker has closed it
         fetcher = await stack.enter_async_context(
             Fetcher(settings.fetch, in_flight=in_flight, user_agent=user_agent, email=email, archives=store.archives)
         )

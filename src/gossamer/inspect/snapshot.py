@@ -94,7 +94,7 @@ def _new_path(scratch: Path, table: Table, stem: str) -> Path:
         if not path.exists():
             folder.mkdir(exist_ok=True)
             return path
-    raise AssertionError("so many folders are never read at once")
+    raise AssertionError("more folders than this are never read at once")
 
 
 def _first_rows(source: RowFile, rows: int | None) -> Iterator[pa.RecordBatch]:

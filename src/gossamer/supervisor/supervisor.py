@@ -47,7 +47,7 @@ class WorkerSetup:
     count: int
     lock: int  # descriptor of the folder's lock, which workers inherit
     output: Path  # the file to which the output of workers is appended
-    silence_s: float  # a worker that reports nothing for so long is killed and replaced
+    silence_s: float  # a worker that reports nothing for this long is killed and replaced
     stop_s: float  # how long workers wait for running requests when they shut down
 
 
