@@ -1,7 +1,7 @@
-# Everything one does to work on Gossamer. Needs Python 3.11 or newer; the first target run makes .venv.
+# The commands for working on Gossamer. They need Python 3.11 or newer; the first one makes .venv.
 PYTHON := .venv/bin/python
 ARGS ?=
-# Test processes. Many tests wait for most of their time (delays, leases), so that three just keep two processors busy.
+# Test processes. Many tests spend most of their time waiting (delays, leases): three keep two processors busy.
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
@@ -14,7 +14,7 @@ setup:  ## Make or refresh .venv, with the tools for working on Gossamer
 	@./gossamer --dev
 
 test: setup  ## Run the tests: make test ARGS="-k urls"
-	@# In the order of folders: the longest tests come early, so that at the end nobody waits for one of them.
+	@# In the order of folders: the longest tests run early, so that the run does not end with one of them alone.
 	$(PYTHON) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 bare: setup  ## Run a selection as on a machine with nothing but Python, make and git: make bare ARGS="tests/fetch"
@@ -28,7 +28,7 @@ lint: setup  ## Formatting, lint, types, who imports whom
 	$(PYTHON) -m mypy
 	$(PYTHON) .venv/bin/lint-imports
 
-format: setup  ## Format the code and mend what can be mended mechanically
+format: setup  ## Format the code, and fix what ruff can fix
 	$(PYTHON) -m ruff check --fix
 	$(PYTHON) -m ruff format
 
@@ -38,14 +38,14 @@ bench: setup  ## Run the benchmarks: make bench ARGS="--help"
 chaos: setup  ## Inflict faults on crawls, all in short, or one in full: make chaos ARGS="kills"
 	$(PYTHON) -m chaos $(ARGS)
 
-reference: setup  ## Write docs/reference anew from the code
+reference: setup  ## Generate docs/reference from the code
 	$(PYTHON) tools/reference.py
 
-golden: setup  ## Write tests/golden anew, where crawls shall differ from now on: make golden ARGS="redirects"
+golden: setup  ## Rewrite tests/golden after an intended change of crawls: make golden ARGS="redirects"
 	$(PYTHON) -m tests.golden $(ARGS)
 
 screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
 	$(PYTHON) tools/screenshots.py
 
-lock:  ## Write the lock files anew from pyproject.toml: make lock ARGS="--upgrade" for newer versions
+lock:  ## Generate the lock files from pyproject.toml: make lock ARGS="--upgrade" for newer versions
 	$${GOSSAMER_PYTHON:-python3} tools/lock.py $(ARGS)

@@ -27,7 +27,7 @@ NAMES = (
 
 
 def main() -> None:
-    """Run what was asked for."""
+    """Run the named benchmarks, or all of them in short."""
     if len(sys.argv) > 1:
         name, *arguments = sys.argv[1:]
         if name not in NAMES:

@@ -75,7 +75,7 @@ def page(site: int, number: int) -> Link:
 
 
 def work(open_frontier: Callable[[], Frontier], number: int, turns_wanted: int) -> Report:
-    """Claim, pretend to fetch, add a few links, complete, until enough turns were had."""
+    """Claim, pretend to fetch, add a few links, complete, until enough turns are done."""
     draw = random.Random(number)
     turns: list[Turn] = []
     urls: list[bytes] = []
@@ -125,7 +125,7 @@ def _within(seconds: float) -> float:
 
 
 def run(open_frontier: Callable[[], Frontier], processes: int, turns_each: int) -> History:
-    """Let so many processes loose on a fresh frontier and judge what they did."""
+    """Run this many processes on a new frontier, and judge their history."""
     first = [page(site, number) for site in range(SITES) for number in range(3)]
     with open_frontier() as frontier:
         frontier.resume(delay_s=0)

@@ -36,7 +36,7 @@ class Cost:
 
 
 def crawl(spec: simweb.WebSpec, *, scope: str, workers: int) -> Cost:
-    """Crawl a web that is served beside us, and have it judged."""
+    """Crawl a web that another process serves, and judge its log."""
     with (
         simweb.serve(spec, warm=True) as server,
         tempfile.TemporaryDirectory(dir=".bench" if Path(".bench").is_dir() else None) as folder,

@@ -30,13 +30,13 @@ PULSE_S = 0.002
 
 
 class Answering(asyncio.Protocol):
-    """Answers the first thing it hears and hangs up."""
+    """Answers the first data that it receives, and hangs up."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember whom to answer."""
+        """Keep the transport for the answer."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, _data: bytes) -> None:
@@ -46,7 +46,7 @@ class Answering(asyncio.Protocol):
 
 
 def serve(pipe: Connection, body_bytes: int, ca_file: Path) -> None:
-    """Serve both schemes until the other end of the pipe goes away."""
+    """Serve both schemes until the other end of the pipe is closed."""
     raise_descriptor_limit()
     authority = trustme.CA()
     authority.cert_pem.write_to_path(ca_file)
@@ -72,7 +72,7 @@ def serve(pipe: Connection, body_bytes: int, ca_file: Path) -> None:
 
 
 async def measure(fetcher: Fetcher, scheme: str, port: int, requests: int, at_once: int) -> str:
-    """Make so many requests, so many at once, and say what they cost."""
+    """Make this many requests, with a bound on those at once, and return what they cost."""
     lags_s: list[float] = []
 
     async def watch() -> None:

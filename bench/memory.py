@@ -40,7 +40,7 @@ def tree_bytes(root: psutil.Process) -> int:
 
 
 def peak(urls: int, delay: str) -> int:
-    """Crawl with so many URLs queued; return the most memory the tree ever held."""
+    """Crawl with this many URLs queued; return the peak memory of the process tree."""
     with (
         simweb.serve(simweb.plain_web(sites=200, pages=100)) as server,
         tempfile.TemporaryDirectory(dir=".bench" if Path(".bench").is_dir() else None) as folder,

@@ -40,17 +40,17 @@ _COUNT = """
 
 
 class Clock:
-    """Says how long each part took."""
+    """Measures how long each part takes."""
 
     def __init__(self) -> None:
         self.began_s = time.perf_counter()
-        self.parts: dict[str, float] = {}  # when each was last heard of
+        self.parts: dict[str, float] = {}  # the time of each one's last report
 
     def say(self, line: str) -> None:
-        """Hear that a part begins, which ends with the move."""
+        """Take in that a part begins, which ends with the move."""
 
     def show(self, done: str, urls: int, of_urls: int) -> None:  # noqa: ARG002 - a reporter's
-        """Hear how far it is."""
+        """Take in the progress of a part."""
         self.parts[done.lower()] = time.perf_counter() - self.began_s
 
     def __str__(self) -> str:

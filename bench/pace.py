@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args(arguments)
-    enough = int(options.seconds / options.delay) + 10  # no site runs dry
+    enough = int(options.seconds / options.delay) + 10  # no site runs out of pages
     with (
         simweb.serve(simweb.plain_web(sites=options.sites, pages=enough)) as server,
         tempfile.TemporaryDirectory(dir=".bench" if Path(".bench").is_dir() else None) as folder,

@@ -45,7 +45,7 @@ QUERIES = (
 
 
 def build(folder: Path, rows: int) -> None:
-    """Write so many rows of pages."""
+    """Write this many rows of pages."""
     dice = np.random.default_rng(1)
     words = np.array([f"word{number}" for number in range(3_000)])
     texts = pa.array([" ".join(dice.choice(words, TEXT_CHARS // 8))[:TEXT_CHARS] for _ in range(TEXTS)])
@@ -108,7 +108,7 @@ def run(arguments: list[str]) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Build the tables and ask."""
+    """Build the tables, and run the queries."""
     parser = argparse.ArgumentParser(prog="bench query", description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
     rows = parser.parse_args(arguments).rows

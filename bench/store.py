@@ -85,7 +85,7 @@ def samples(size: int, *, encoded: bool) -> list[Sample]:
 
 @contextmanager
 def timed(what: str, things: int) -> Iterator[None]:
-    """Print the CPU and wall time that each of so many things took."""
+    """Print the CPU and wall time per item."""
     wall, cpu = time.perf_counter(), time.process_time()
     yield
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -110,7 +110,7 @@ def rows(sample: Sample, digest: str) -> tuple[PageRow, RequestRow]:
 
 
 def run(size: int, *, encoded: bool, count: int, folder: Path) -> None:
-    """Keep so many pages of one kind and print what each step took."""
+    """Keep this many pages of one kind, and print what each step took."""
     made = samples(size, encoded=encoded)
     print(f"{size // 1000} KB, {'gzip-encoded' if encoded else 'plain'}: {len(made[0].fetched.body):,} bytes sent, "
           f"{len(made[0].text):,} characters of text")  # fmt: skip

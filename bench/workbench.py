@@ -2,8 +2,9 @@
 
     python -m bench workbench --sites 100000 --urls 10
 
-Takes in so many sites, then runs turns on a simulated clock, a page each: begin, take a URL, finish. A site that runs
-dry is claimed anew. Beside it the floor: a bare heap of the same size, one push and one pop per page.
+Takes in a number of sites, then runs turns of one page on a simulated clock: begin, take a URL, finish. A site that has
+no URLs left is claimed again. The floor for comparison is a bare heap of the same size, with one push and one pop per
+page.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def measure(sites: int, urls: int, pages: int) -> tuple[float, float]:
         site = bench.next_turn(now_s)
         assert site is not None
         site.urls.popleft()
-        # a little less than a round, so that rounding leaves nobody undue
+        # a little less than a round, so that every site is due in spite of rounding
         if not bench.finish(site, now_s + 69.0):
             bench.take_in(again[site.site], now_s)
     return (time.process_time() - begun) / pages * 1e6, taken_s / sites * 1e6

@@ -28,8 +28,8 @@ LONG = ("soak",)  # has no short form
 
 
 def main() -> None:
-    """Run what was asked for."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ending what was started, as after Ctrl-C
+    """Run the named campaign, or all of them in short."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # end all child processes, as after Ctrl-C
     there = {name: module for name, module in CAMPAIGNS.items() if find_spec(module)}
     if len(sys.argv) > 1:
         name, *arguments = sys.argv[1:]

@@ -34,7 +34,7 @@ class Size:
 
 @dataclass(slots=True, kw_only=True)
 class Run:
-    """One run of a campaign: all that it does follows from its seed, but for the timing."""
+    """One run of a campaign: everything except the timing follows from its seed."""
 
     seed: int
     engine: str
@@ -45,11 +45,11 @@ class Run:
     problems: list[str] = field(default_factory=list)
 
     def new_frontier(self) -> str:
-        """Return the address of a new database, or nothing if the frontier shall be a file."""
+        """Return the address of a new database; empty if the frontier is a file."""
         return new_database() if self.engine == "postgres" else ""
 
     def check(self, holds: bool, problem: str) -> None:
-        """Note a problem unless something holds."""
+        """Record a problem unless a condition holds."""
         if not holds:
             self.problems.append(problem)
 
@@ -62,12 +62,12 @@ class Campaign:
     about: str  # the module's docstring
     full: Size
     short: Size
-    run: Callable[[Run], None]  # notes facts and problems
+    run: Callable[[Run], None]  # records facts and problems
     faults: str  # what `Size.faults` counts
     engines: Sequence[str] = ENGINES
 
     def main(self, arguments: list[str]) -> None:
-        """Run it as told by the command line; exit with 1 if a run fails."""
+        """Run the campaign with the arguments of the command line; exit with 1 if a run fails."""
         options = self._parse(arguments)
         preset = self.short if options.short else self.full
         size = Size(**{name: _given(options, name, preset) for name in ("runs", "faults", "sites", "pages")})
@@ -102,10 +102,10 @@ class Campaign:
         begun_s = time.monotonic()
         try:
             self.run(run)
-        except Exception as error:  # whatever went wrong, the next run tells more
+        except Exception as error:  # any failure: the next run tells more
             traceback.print_exc()
             run.problems.append(f"{type(error).__name__}: {error}")
-        except BaseException:  # it is to end
+        except BaseException:  # the campaign is interrupted
             shutil.rmtree(folder, ignore_errors=True)
             raise
         verdict = "ok" if not run.problems else "FAILED"

@@ -2,9 +2,9 @@
 
     python -m chaos clock                             6 crawls of 40 sites x 30 pages, 4 jumps each
 
-Only the crawl's processes, and its PostgreSQL in every other run with one, see the jumps: a small library, compiled for
-the occasion and preloaded, adds to what the system says. The server's log, on a clock that never jumps, shows that
-no site is asked too early and none is forgotten.
+Only the crawl's processes, and its PostgreSQL in every other run with one, see the jumps: a small preloaded library,
+compiled by the campaign, adds an offset to the system's clock. The server's log, on a clock that never jumps, shows
+that no site is requested too early and none is forgotten.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import gossamer_simweb as simweb
 from chaos.campaign import DELAY_S, Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, instants, linger, wait_for, web
+from chaos.crawling import TIMEOUT_S, instants, linger, wait_for, web
 from chaos.judging import judge_all
 from tests.end_to_end.crawls import Crawl
 from tests.frontier import postgres_server
@@ -40,13 +40,13 @@ BACK_S = 60.0  # from a jump to the next request, a start on a busy machine incl
 
 
 class WallClock:
-    """The wall clock of whoever runs with `variables` in its environment."""
+    """The wall clock of every process that runs with `variables` in its environment."""
 
     def __init__(self, folder: Path) -> None:
         library, file = folder / "wall_clock.so", folder / "offset"
         subprocess.run(["gcc", "-O2", "-Wall", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], check=True)
         file.write_bytes(bytes(mmap.PAGESIZE))
-        for path in (folder, library, file):  # for a PostgreSQL that runs as somebody else
+        for path in (folder, library, file):  # for a PostgreSQL that runs as another user
             path.chmod(0o755)
         with file.open("r+b") as opened:
             self._page = mmap.mmap(opened.fileno(), mmap.PAGESIZE)
@@ -54,12 +54,12 @@ class WallClock:
         self.offset_s = 0
 
     def jump(self, by_s: int) -> None:
-        """Let it show another time from now on."""
+        """Move the clock."""
         self.offset_s += by_s
         self._page[:8] = struct.pack("=q", self.offset_s)
 
     def is_seen(self) -> bool:
-        """Tell whether a process with the library sees the jump."""
+        """Return whether a process with the library sees the jump."""
         said = subprocess.run(["date", "+%s"], env={**os.environ, **self.variables}, capture_output=True, check=True)
         return abs(int(said.stdout) - time.time() - self.offset_s) < 60
 
@@ -92,7 +92,7 @@ def jump(run: Run) -> None:
                 start = starts.enter_context(crawl.start())
             jumps.append(f"{by_s[number] // DAY_S:+} days {'while it ran' if live else 'between starts'}")
             _go_on(run, crawl, start)
-        start.end(patience_s=PATIENCE_S)
+        start.end(timeout_s=TIMEOUT_S)
         run.facts.append(", ".join(jumps))
         judge_all(run, crawl, clock_jumps=True)
 
@@ -127,7 +127,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def _go_on(run: Run, crawl: Crawl, start: Start) -> None:
-    """Check that sites are asked on."""
+    """Check that the crawl continues to request pages."""
     jumped_s = time.monotonic()
     wait_for(crawl, start, crawl.server.answered() + 1)
     took_s = time.monotonic() - jumped_s
@@ -141,7 +141,7 @@ CAMPAIGN = Campaign(
 
 
 def main(arguments: list[str]) -> None:
-    """Run it, where there is a compiler."""
+    """Run the campaign, if there is a compiler."""
     if shutil.which("gcc") is None:
         print("clock: left out, there is no gcc here")
     else:

@@ -2,8 +2,8 @@
 
     python -m chaos database                          3 crawls of 60 sites x 30 pages, 5 faults each
 
-No worker ends, sites are asked again within ten seconds of the database's return, and the crawl ends with exactly the
-pages of an undisturbed one, none asked for too early.
+No worker ends, requests continue within ten seconds of the database's return, and the crawl ends with exactly the pages
+of an undisturbed one, none requested too early.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from chaos.campaign import Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, instants, is_under_way, linger, wait_for
+from chaos.crawling import TIMEOUT_S, crawl_of, instants, is_under_way, linger, wait_for
 from chaos.judging import Loss, judge_all, loss
 from tests.end_to_end.crawls import wait_until
 from tests.end_to_end.test_database_faults import crashed, crowded, paused
@@ -37,20 +37,20 @@ CLAIMING = """
 
 @contextmanager
 def cut_off(server: Server) -> Iterator[None]:
-    """A backend is ended in the middle of a claim: one that was made to wait for a lock."""
+    """Terminate a backend in the middle of a claim, which waits for a lock of ours."""
     with psycopg.connect(server.address) as outside:
 
         def one_claims() -> bool:
             outside.execute("LOCK TABLE gossamer.site IN EXCLUSIVE MODE")
-            time.sleep(0.3)  # for somebody to run into it
+            time.sleep(0.3)  # until a worker waits for the lock
             for (pid,) in outside.execute(CLAIMING).fetchall():
                 outside.execute("SELECT pg_terminate_backend(%s, 5000)", (pid,))
                 outside.commit()
                 return True
-            outside.commit()  # it was another statement that waits: not this time
+            outside.commit()  # no claim waits: try again
             return False
 
-        wait_until(one_claims, "a claim to be cut off", patience_s=PATIENCE_S)
+        wait_until(one_claims, "a claim to be cut off", timeout_s=TIMEOUT_S)
     yield
 
 
@@ -83,7 +83,7 @@ def disturb(run: Run) -> None:
             losses.append(loss(crawl))
             returns_s.append(_return(run, crawl, start, name))
             run.check(start.workers() == workers, f"{name}: a worker ended")
-        start.end(patience_s=PATIENCE_S)
+        start.end(timeout_s=TIMEOUT_S)
         run.facts.append(f"{', '.join(struck)}: asked again after {max(returns_s):.1f} s at most")
         judge_all(run, crawl, losses=losses)
 

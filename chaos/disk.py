@@ -2,8 +2,8 @@
 
     python -m chaos disk                              8 crawls of 40 sites x 40 pages, one fault each
 
-The small disks are mounted where nobody else sees them. While one is full, no worker ends and nothing new is asked for;
-when there is room again the crawl goes on by itself, and ends with exactly the pages of an undisturbed one. A full disk
+The small disks are mounted in a private namespace. While one is full, no worker ends and no new page is requested; when
+there is room again, the crawl continues by itself, and ends with exactly the pages of an undisturbed one. A full disk
 under the log alone stops nothing.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.campaign import ENGINES, Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, is_under_way, wait_for
+from chaos.crawling import TIMEOUT_S, crawl_of, is_under_way, wait_for
 from chaos.judging import judge_all, loss
 from chaos.namespaces import is_inside
 from chaos.namespaces import run as do
@@ -52,9 +52,9 @@ def fill(run: Run) -> None:
             _mount(crawl.folder)
         with crawl.start(*FLAGS) as start:
             wait_for(crawl, start, run.size.sites)
-            start.signal(signal.SIGTERM)  # folders are exchanged while nobody has a file open there
+            start.signal(signal.SIGTERM)  # folders are exchanged while no process has a file open there
             start.end()
-        losses = [loss(crawl)]  # on a machine that is too busy for a stop in good order
+        losses = [loss(crawl)]  # in case the machine is too busy for a graceful shutdown
         if server is None:
             _part(crawl.folder, run.folder, kind)
         with crawl.start(*FLAGS) as start:
@@ -66,7 +66,7 @@ def fill(run: Run) -> None:
                 _fill_server_for_a_while(crawl, server)
             _await_return(run, crawl, start, f"{kind}: full for {time.monotonic() - full_from_s:.0f} s")
             run.check(start.workers() == workers, "a worker ended")
-            start.end(patience_s=PATIENCE_S)
+            start.end(timeout_s=TIMEOUT_S)
         judge_all(run, crawl, losses=losses)
 
 
@@ -88,7 +88,7 @@ def _unmount(folder: Path) -> None:
 
 
 def _part(folder: Path, outside: Path, kind: str) -> None:
-    """Put what is to have a disk of its own there, or all the rest if that is the database."""
+    """Move the folders of this kind to a disk of their own; for the database, all other folders."""
     if kind == "log":
         _move(folder / "logs", outside)
     elif kind == "archives and tables":
@@ -121,7 +121,7 @@ def _fill_for_a_while(run: Run, crawl: Crawl, start: Start, kind: str) -> None:
     with filler.open("wb", buffering=0) as file:
         while time.monotonic() < give_back_s:
             _take_all(file.fileno())
-            time.sleep(0.05)  # what others give back is taken too
+            time.sleep(0.05)  # space that others free is taken too
         answered = crawl.server.answered()
         if kind != "log":
             wait_until(lambda: "No space left" in start.said or "full" in start.said, "the crawl to say so")
@@ -133,7 +133,7 @@ def _fill_for_a_while(run: Run, crawl: Crawl, start: Start, kind: str) -> None:
 def _fill_server_for_a_while(crawl: Crawl, server: Server) -> None:
     logged = len(crawl.log)
     with full(server):
-        time.sleep(FULL_S)  # a while
+        time.sleep(FULL_S)
         wait_until(lambda: bool(re.search("its disk is full|connection", crawl.log[logged:])), "the crawl to say so")
 
 
@@ -146,7 +146,7 @@ def _await_return(run: Run, crawl: Crawl, start: Start, fact: str) -> None:
 
 
 def _take_all(descriptor: int) -> None:
-    """Write until the disk is full, which it must be in the end."""
+    """Write until the disk is full."""
     for size in (1 << 20, 4096):
         try:
             while True:
@@ -163,6 +163,6 @@ CAMPAIGN = Campaign(
 
 
 def main(arguments: list[str]) -> None:
-    """Run it where it may mount disks."""
+    """Run the campaign where it may mount disks."""
     if is_inside("disk", arguments, "--mount"):
         CAMPAIGN.main(arguments)

@@ -1,4 +1,4 @@
-"""How a crawl that met with faults is judged: by the server's log, by `gossamer verify`, and by others' readers."""
+"""Judges a crawl that had faults: by the server's log, by `gossamer verify`, and by readers of other projects."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
     from gossamer_simweb import LoggedRequest, Verdict
     from tests.end_to_end.crawls import Crawl
 
-STAMPED_LATE_S = 0.5  # a busy server notes arrivals late; nobody takes over within so short a time, or while we look
-RESTART_S = 2.0  # from the start of a crawl to its first request, at the very least: a delay, and all that is loaded
-UNHEARD_S = 3.0  # what a site asks for (Crawl-delay, Retry-After) is reported at once, which may take so long
+STAMPED_LATE_S = 0.5  # a busy server logs arrivals late by at most this; no worker takes a site over in this time
+RESTART_S = 2.0  # the least time from the start of a crawl to its first request: a delay, and loading the program
+UNHEARD_S = 3.0  # at most, until a wish of a site (Crawl-delay, Retry-After) is committed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """An instant at which a crawl may have lost what it had not reported, and what the frontier knew then."""
+    """An instant at which a crawl may have lost unreported requests, and what the frontier knew then."""
 
     at: float  # on the server's clock
-    looked: float  # when we had seen what the frontier knew: a crawl that is not wholly dead goes on meanwhile
+    looked: float  # when we had read the frontier: a crawl of which a part lives continues until then
     settled: frozenset[bytes]  # hashes of URLs
     hosts: frozenset[str]  # whose robots.txt was known
     late_s: float = STAMPED_LATE_S
 
     def may_have_lost(self, request: LoggedRequest) -> bool:
-        """Tell whether a request had been made by then, and not been reported."""
+        """Return whether a request was made before the fault, and was not yet reported."""
         if request.arrived > self.looked + self.late_s:
             return False
         if request.kind == "robots":
@@ -50,7 +50,7 @@ class Loss:
 
 
 def loss(crawl: Crawl, *, whole: bool = False) -> Loss:
-    """Look at the frontier right after a fault; `whole` if nobody is left, and the next start comes after this."""
+    """Read the frontier right after a fault; `whole` if every process is dead, and the next start comes after this."""
     at = time.monotonic()
     sites = {site_of(request.url) for request in crawl.server.log()}
     settled: frozenset[bytes] = frozenset()
@@ -64,7 +64,7 @@ def loss(crawl: Crawl, *, whole: bool = False) -> Loss:
 
 
 def judge_all(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = (), clock_jumps: bool = False) -> Verdict:
-    """Check everything that can be checked of a crawl that has come to its end."""
+    """Run every check on a crawl that has ended."""
     verdict = judge_log(run, crawl, losses=losses, clock_jumps=clock_jumps)
     verify(run, crawl.folder, clock_jumps=clock_jumps)
     read_archives(run, crawl.folder)
@@ -72,10 +72,10 @@ def judge_all(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = (), clock_jump
 
 
 def judge_log(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = (), clock_jumps: bool = False) -> Verdict:
-    """Check by the server's log that exactly what should be asked for was, nothing too early, nothing needlessly again.
+    """Check by the server's log that exactly the expected URLs were requested, none too early, none again in vain.
 
-    Asking again is right for what was under way at a fault or not yet in the frontier, and for robots.txt if the wall
-    clock jumps: it is asked for again after a day.
+    A repeat is right for a request that was under way at a fault or not yet reported to the frontier, and for
+    robots.txt if the wall clock jumps: it is requested again after a day.
     """
     log = sorted(crawl.server.log(), key=lambda request: request.arrived)
     expected = simweb.expected(crawl.server.web, crawl.seeds, token="Gossamer")
@@ -110,7 +110,7 @@ def judge_log(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = (), clock_jump
 
 
 def verify(run: Run, folder: Path, *, clock_jumps: bool = False) -> None:
-    """Let `gossamer verify` look at a folder. It judges conduct by the wall clock, so not where that jumps."""
+    """Run `gossamer verify` on a folder. It judges conduct by the wall clock: not if that jumps."""
     command = [sys.executable, "-m", "gossamer", "verify", "--json", "--data-dir", str(folder)]
     said = subprocess.run(command, capture_output=True, text=True, env=environment())
     try:
@@ -123,7 +123,7 @@ def verify(run: Run, folder: Path, *, clock_jumps: bool = False) -> None:
 
 
 def read_archives(run: Run, folder: Path) -> None:
-    """Check that others can read the archives, and read the same."""
+    """Check that the readers of two other projects can read the archives, and find the same records."""
     from fastwarc.warc import ArchiveIterator as FastIterator
     from warcio.archiveiterator import ArchiveIterator
 

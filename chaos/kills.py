@@ -3,7 +3,7 @@
     python -m chaos kills                             20 crawls of 200 sites x 50 pages, 10 kills each
     python -m chaos kills --runs 1 --seed 7 --engine sqlite
 
-Each crawl ends with exactly the pages of an undisturbed one, asks no site too early, across restarts too, repeats
+Each crawl ends with exactly the pages of an undisturbed one, requests nothing too early (restarts included), repeats
 only what was under way or not yet reported at a kill, and leaves files that `gossamer verify` and other readers accept.
 """
 
@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from chaos.campaign import Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, instants, is_under_way, linger
+from chaos.crawling import TIMEOUT_S, crawl_of, instants, is_under_way, linger
 from chaos.judging import Loss, judge_all, loss
 from tests.end_to_end.crawls import is_running, wait_until
 
@@ -27,7 +27,7 @@ VICTIMS = ("group", "supervisor", "worker", "page process")
 
 
 def strike(start: Start, victim: str, run: Run) -> None:
-    """Kill, and see that it is dead."""
+    """Kill processes, and wait until they are dead."""
     workers, page_processes = start.workers(), start.page_processes()
     if victim == "group":
         doomed = [start.pid, *workers, *page_processes]
@@ -50,17 +50,17 @@ def kill(run: Run) -> None:
         start = starts.enter_context(crawl.start())
         for requests in instants(run, crawl):
             if not is_under_way(crawl, start, requests):
-                break  # it is small, and was too fast for us
+                break  # a small crawl can end before the last fault
             linger(run)
             victim = run.dice.choice(VICTIMS)
             strike(start, victim, run)
             struck[victim] += 1
-            if victim != "page process":  # that one costs nothing
+            if victim != "page process":  # its death loses nothing
                 losses.append(loss(crawl, whole=victim in ("group", "supervisor")))
             if victim in ("group", "supervisor"):
                 start.kill_group()
                 start = starts.enter_context(crawl.start())
-        start.end(patience_s=PATIENCE_S)
+        start.end(timeout_s=TIMEOUT_S)
         run.check(struck.total() >= run.size.faults / 2, f"only {struck.total()} kills")
         run.facts.append(f"{struck.total()} kills ({', '.join(f'{count} {name}' for name, count in struck.items())})")
         judge_all(run, crawl, losses=losses)

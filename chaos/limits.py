@@ -1,9 +1,9 @@
-"""Limits of the system that a crawl runs into: 256 open files, and workers that get no more memory.
+"""Limits of the system that a crawl reaches: 256 open files, and workers that get no more memory.
 
     python -m chaos limits                            4 crawls of 600 sites x 6 pages, one limit each
 
-With few descriptors a crawl is slower, and that is all. A worker that gets no memory may fail or end; once it gets some
-again, all is well by itself. Either way the crawl ends with exactly the pages of an undisturbed one.
+With few descriptors a crawl is only slower. A worker that gets no memory may fail or end; once it gets some again, it
+recovers by itself. Either way the crawl ends with exactly the pages of an undisturbed one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chaos.campaign import DELAY_S, ENGINES, Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, is_under_way
+from chaos.crawling import TIMEOUT_S, crawl_of, is_under_way
 from chaos.judging import judge_all, loss
 from tests.end_to_end.crawls import Crawl, is_running
 
@@ -29,7 +29,7 @@ def limit(run: Run) -> None:
         with crawl_of(run, slow=0.55, slow_s=4.0) as crawl:  # more requests at once than files
             _few_files(run, crawl)
     else:
-        with crawl_of(run, profile="large", sites=max(8, run.size.sites // 8)) as crawl:  # for which memory is needed
+        with crawl_of(run, profile="large", sites=max(8, run.size.sites // 8)) as crawl:  # needs memory
             _no_memory(run, crawl)
 
 
@@ -69,8 +69,8 @@ def _no_memory(run: Run, crawl: Crawl) -> None:
         lived = is_running(victim)
         if lived:
             resource.prlimit(victim, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        losses = [replace(loss(crawl), at=short_from_s)]  # what failed meanwhile is asked for again
-        start.end(patience_s=PATIENCE_S)
+        losses = [replace(loss(crawl), at=short_from_s)]  # requests that failed meanwhile are repeated
+        start.end(timeout_s=TIMEOUT_S)
     felt = crawl.log.count("MemoryError") + crawl.log.count("Cannot allocate memory")
     run.facts.append(f"no memory for {SHORT_S:.0f} s: the worker {'lived' if lived else 'ended'}, {felt} complaints")
     run.check(felt > 0 or not lived, "the limit was not felt")

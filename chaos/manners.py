@@ -1,4 +1,4 @@
-"""Manners under all that sites can ask for, and traps: judged by the simulated web's log.
+"""Politeness to sites that ask for everything that a site can ask for, and traps: judged by the simulated web's log.
 
     python -m chaos manners                      delay 2 s, four workers; subdomains, http and https, redirects across
                                                  sites (of robots.txt, too), Crawl-delay, 429 and 503 with
@@ -6,7 +6,7 @@
     python -m chaos manners --traps              a crawl of good sites and of traps of every kind
     python -m chaos manners --runs 1 --seed 7 --engine sqlite
 
-No turn comes early and nothing is asked for that robots.txt forbids; exactly the pages that a perfect crawler asks for
+No turn comes early and no URL is requested that robots.txt forbids; exactly the pages that a perfect crawler requests
 are visited, and of a trap no more than its bound.
 """
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 DELAY_S: Final = 2.0
 WORKERS: Final = 4
-PATIENCE_S: Final = 1_800.0
+TIMEOUT_S: Final = 1_800.0
 
-# Narrower than the defaults, so that a crawl ends soon; what they bound is the same.
+# Lower than the defaults, so that a crawl ends soon.
 TRAP_LIMITS: Final = {
     "max_years_ahead": 1, "max_years_back": 1, "max_parameter_sets": 15, "max_hosts_per_site": 20,
     "same_content_patience": 20, "site_budget": 30,
@@ -41,7 +41,7 @@ TRAP_LIMITS: Final = {
 
 
 def main(arguments: list[str]) -> None:
-    """Run what was asked for; both in short."""
+    """Run the named campaign; with --short both."""
     if "--traps" in arguments:
         TRAPS.main([argument for argument in arguments if argument != "--traps"])
     else:
@@ -63,7 +63,7 @@ def polite_web(*, sites: int, pages: int, seed: int, turning_away: int) -> WebSp
 
 
 def _turning_away(host: str) -> tuple[PlantedPage, ...]:
-    """A host whose second page is never to be had, and which asks for time each time."""
+    """A host whose second page always answers 503 with a Retry-After."""
     links = ("/away", "/last")
     body = "".join(f"<a href={link}>{link}</a>" for link in links).encode()
     found = tuple(f"http://{host}:{{port}}{link}" for link in links)
@@ -76,19 +76,19 @@ def _turning_away(host: str) -> tuple[PlantedPage, ...]:
 
 
 def run_manners(run: Run) -> None:
-    """Crawl such a web, and let its log judge."""
+    """Crawl such a web, and judge its log."""
     spec = polite_web(sites=run.size.sites, pages=run.size.pages, seed=run.seed, turning_away=run.size.faults)
     with simweb.serve(spec) as server:
         busy = [f"http://busy{number}.test:{server.port}/" for number in range(run.size.faults)]
         crawl = Crawl(server, run.folder / "data", *busy, delay_s=DELAY_S, workers=WORKERS, frontier=run.new_frontier())
         with crawl.start("--sitemaps") as start:
-            start.end(patience_s=PATIENCE_S)
+            start.end(timeout_s=TIMEOUT_S)
         verdict = crawl.judge(sitemaps=True)
         log = server.log()
     run.check(verdict.ok, verdict.summary())
     asked = {what: sum(request.wait_s > 0 for request in log if is_it(request)) for what, is_it in _ASKING.items()}
     run.check(all(asked.values()), f"not everything was asked for: {asked}")
-    verify(run, crawl.folder)  # its own log of requests has to say the same
+    verify(run, crawl.folder)  # the crawl's own log of requests has to agree
     run.facts.append(
         f"{verdict.requests:,} requests, {verdict.visited:,} pages, {len(verdict.early)} early, "
         f"{len(verdict.disallowed)} disallowed, {len(verdict.missed)} missed, {len(verdict.unexpected)} unexpected"
@@ -116,16 +116,16 @@ MANNERS = Campaign(
 
 
 def trap_bounds(limits: Mapping[str, int], *, workers: int) -> dict[str, int]:
-    """Return how many pages of each kind of trap a crawl with these limits may ask for; `workers` over all starts.
+    """Return how many pages of each kind of trap a crawl with these limits may request; `workers` over all starts.
 
-    How many pages a site gave is known to all workers; what other limits need a memory for, each remembers by itself.
-    A page that was accepted is fetched, also when its site has used up its worth meanwhile.
+    All workers share the count of a site's pages; for the other limits each worker has its own counts. A page that was
+    accepted is fetched, also if its site has used up its budget meanwhile.
     """
     months = 12 * (limits["max_years_ahead"] + limits["max_years_back"] + 1)
     return {
         "calendar": 1 + months,
         "dates": 1 + months,
-        "sessions": 7,  # it has no more pages than that
+        "sessions": 7,  # it has no more pages
         "deeper": limits.get("max_path_segments", 30),
         "longer": 1 + limits.get("max_path_chars", 1_000) // 81,
         "repeated": 1 + limits.get("max_segment_repeats", 2),
@@ -140,7 +140,7 @@ def trap_bounds(limits: Mapping[str, int], *, workers: int) -> dict[str, int]:
 
 
 def crawl_traps(spec: WebSpec, folder: Path, *, workers: int, frontier: str = "", stops: int = 0) -> Verdict:
-    """Crawl good sites and traps, with stops on the way, and let the log judge what was spent on which."""
+    """Crawl good sites and traps, with stops on the way, and judge by the log how many requests each got."""
     with simweb.serve(replace(spec, year=time.gmtime().tm_year)) as server:
         crawl = Crawl(server, folder, delay_s=0.0, workers=workers, frontier=frontier)
         limits = [flag for name, value in TRAP_LIMITS.items() for flag in ("--set", f"{name}={value}")]
@@ -148,14 +148,14 @@ def crawl_traps(spec: WebSpec, folder: Path, *, workers: int, frontier: str = ""
             with crawl.start(*limits) as start:
                 crawl.wait_for_requests(server.answered() + 150 * spec.traps)
                 start.interrupt()
-                start.end(patience_s=PATIENCE_S)
+                start.end(timeout_s=TIMEOUT_S)
         with crawl.start(*limits) as start:
-            start.end(patience_s=PATIENCE_S)
+            start.end(timeout_s=TIMEOUT_S)
         return crawl.judge(trap_bounds=trap_bounds(TRAP_LIMITS, workers=workers * (1 + stops)))
 
 
 def run_traps(run: Run) -> None:
-    """Crawl some of each kind."""
+    """Crawl traps of each kind."""
     spec = plain_web(sites=run.size.sites, pages=run.size.pages, seed=run.seed, traps=run.size.faults)
     verdict = crawl_traps(spec, run.folder / "data", workers=WORKERS, frontier=run.new_frontier(), stops=1)
     run.check(verdict.ok, verdict.summary())

@@ -4,9 +4,9 @@
     python -m chaos moves --runs 1 --seed 7
 
 Before each move the crawl is killed or stopped. Each move is killed after a random number of steps, up to four times,
-with a start in between, which goes on where the crawl was or is refused; then the move is run to its end. The crawl
-ends with exactly the pages of an undisturbed one, asks no site too early, and repeats only what was under way or not
-yet reported when the crawl itself was killed.
+with a start in between, which resumes the crawl or is refused; then the move is run to its end. The crawl ends with
+exactly the pages of an undisturbed one, requests nothing too early, and repeats only what was under way or not yet
+reported when the crawl itself was killed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import signal
 
 from chaos.campaign import Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, instants, is_under_way, linger
+from chaos.crawling import TIMEOUT_S, crawl_of, instants, is_under_way, linger
 from chaos.judging import Loss, judge_all, loss
 from tests.end_to_end.moving import kill_moves, move
 from tests.frontier.postgres_server import new_database
@@ -42,7 +42,7 @@ def move_often(run: Run) -> None:
             move(crawl, to)
             moves += 1
         with crawl.start() as start:
-            start.end(patience_s=PATIENCE_S)
+            start.end(timeout_s=TIMEOUT_S)
         run.check(moves >= 1, "it was never moved")
         run.facts.append(f"{moves} moves, killed {killed} times; {len(losses)} kills of the crawl")
         judge_all(run, crawl, losses=losses)

@@ -1,4 +1,4 @@
-"""Namespaces of the kernel, in which a campaign may mount disks and cut networks that nobody else sees."""
+"""Private namespaces of the kernel, in which a campaign may mount disks and cut networks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _INSIDE = "CHAOS_INSIDE"  # set for the process that runs in them
 
 
 def is_inside(name: str, arguments: list[str], *kinds: str) -> bool:
-    """Tell whether a campaign runs in namespaces of its own; else run it there, and say no when it has ended.
+    """Return whether this process is in its own namespaces; if not, run the campaign there, and return False.
 
-    `kinds` are the flags of `unshare`. Where the system forbids it, that is said, and the campaign is left out.
+    `kinds` are the flags of `unshare`. If the system forbids namespaces, print that, and skip the campaign.
     """
     if os.environ.get(_INSIDE) == name:
         return True
@@ -23,7 +23,7 @@ def is_inside(name: str, arguments: list[str], *kinds: str) -> bool:
         print(f"{name}: left out, there is no `unshare` here")
         return False
     if tried.returncode:
-        print(f"{name}: left out, this system lets nobody make namespaces ({tried.stderr.strip()})")
+        print(f"{name}: left out, this system does not allow namespaces ({tried.stderr.strip()})")
         return False
     sys.stdout.flush()
     command = [*unshare, sys.executable, "-m", "chaos", name, *arguments]
@@ -33,5 +33,5 @@ def is_inside(name: str, arguments: list[str], *kinds: str) -> bool:
 
 
 def run(*command: object) -> None:
-    """Run a command that must work."""
+    """Run a command; raise an exception if it fails."""
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL)

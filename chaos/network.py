@@ -1,10 +1,10 @@
-"""Networks that are gone for a while: the whole of it, or only the name server.
+"""Outages of the network: all of it, or only the name server.
 
     python -m chaos network                           4 crawls of 60 sites x 30 pages, 3 outages each
 
-The crawl and the simulated web live in a network of their own, whose link goes down. Nothing is given up for that,
-sites are asked again soon after it is back, none of them too early, and the crawl ends with exactly the pages of an
-undisturbed one.
+The crawl and the simulated web run in their own network namespace, whose link goes down. No page is given up for that,
+requests continue soon after the network is back, none of them too early, and the crawl ends with exactly the pages of
+an undisturbed one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from chaos.campaign import Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, instants, linger, wait_for
+from chaos.crawling import TIMEOUT_S, crawl_of, instants, linger, wait_for
 from chaos.judging import Loss, judge_all, loss
 from chaos.namespaces import is_inside
 from chaos.namespaces import run as do
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from tests.end_to_end.crawls import Crawl, Start
 
 BACK_S = 35.0  # from the network's return to the next answer: probes come every half minute at the least
-MANY = 40  # so many sites cannot all fail within seconds, unless it is us
+MANY = 40  # if this many sites fail within seconds, our own network is the cause
 LINK, NAMES = "link down", "name server silent"
 FLAGS = ("--set", "retry_wait=5", "--set", "dns_timeout=3")
 
 
 class Relay:
-    """Stands between a crawl and its name server, and may lose what passes."""
+    """Relays between a crawl and its name server, and may drop packets."""
 
     def __init__(self, target: str) -> None:
         host, port = target.split(":")
@@ -59,7 +59,7 @@ class Relay:
                 try:
                     inner.sendto(question, self._target)
                     self._outer.sendto(inner.recv(4096), asker)
-                except OSError:  # nobody is there, or the network is not
+                except OSError:  # the name server or the network is down
                     continue
 
 
@@ -75,23 +75,23 @@ def lose(run: Run) -> None:
             wait_for(crawl, start, requests)
             linger(run)
             kind = (LINK, NAMES)[(run.seed + len(outages)) % 2]
-            if kind == NAMES:  # whoever has just started knows no name yet
+            if kind == NAMES:  # a crawl that has just started has no names in its cache
                 start.signal(signal.SIGTERM)
                 start.end()
                 relay.loses, lost = True, relay.lost
                 start = starts.enter_context(crawl.start(*flags))
                 time.sleep(15 + run.dice.uniform(0, 15))  # the outage
                 relay.loses = False
-                run.check(relay.lost > lost, "nobody asked the name server")
+                run.check(relay.lost > lost, "the crawl did not ask the name server")
             else:
                 with _link_down():
                     losses.append(loss(crawl))  # answers on their way
                     time.sleep(15 + run.dice.uniform(0, 15))  # the outage
             outages.append(f"{kind}, asked again after {_return(run, crawl, start):.1f} s")
-        start.end(patience_s=PATIENCE_S)
+        start.end(timeout_s=TIMEOUT_S)
         run.facts.append("; ".join(outages))
         if run.size.sites >= MANY:
-            run.check("is this machine offline" in start.said, "nobody said that there was an outage")
+            run.check("is this machine offline" in start.said, "the crawl did not report the outage")
         _look_for_given_up(run, crawl)
         judge_all(run, crawl, losses=losses)
 
@@ -106,7 +106,7 @@ def _link_down() -> Iterator[None]:
 
 
 def _return(run: Run, crawl: Crawl, start: Start) -> float:
-    """Return how long after the network's return the next sites were asked."""
+    """Return the time from the network's return to the next answer."""
     back_s = time.monotonic()
     wait_for(crawl, start, crawl.server.answered() + 1)
     took_s = time.monotonic() - back_s
@@ -115,7 +115,7 @@ def _return(run: Run, crawl: Crawl, start: Start) -> float:
 
 
 def _look_for_given_up(run: Run, crawl: Crawl) -> None:
-    """Check that no page was given up for want of a network."""
+    """Check that no page was given up because of the outage."""
     given_up = json.loads(said("status", "--json", "--data-dir", str(crawl.folder)))["given_up"]
     ours = {reason: urls for reason, urls in given_up.items() if reason.startswith(("dns", "connect", "timeout"))}
     run.check(not ours, f"given up: {ours}")
@@ -128,7 +128,7 @@ CAMPAIGN = Campaign(
 
 
 def main(arguments: list[str]) -> None:
-    """Run it in a network of its own."""
+    """Run the campaign in its own network namespace."""
     if is_inside("network", arguments, "--net"):
         do("ip", "link", "set", "lo", "up")
         CAMPAIGN.main(arguments)

@@ -1,9 +1,9 @@
-"""Workers that are stopped (SIGSTOP) for longer than their lease, and then go on (SIGCONT).
+"""Workers that are stopped (SIGSTOP) for longer than their lease, and then resumed (SIGCONT).
 
     python -m chaos pauses                            4 crawls of 60 sites x 40 pages, 5 pauses each
 
-With PostgreSQL, others take a paused worker's sites after its lease; what it reports later changes no schedule. With
-SQLite, the supervisor kills a worker that is silent for so long. Either way nothing is asked for too early, nothing is
+With PostgreSQL, other workers take a paused worker's sites after its lease; its later reports change no schedule. With
+SQLite, the supervisor kills a worker that is silent for that long. Either way no page is requested too early, none is
 missed, and no site waits for longer than two leases.
 """
 
@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from chaos.campaign import DELAY_S, Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, instants, is_under_way, linger
+from chaos.crawling import TIMEOUT_S, crawl_of, instants, is_under_way, linger
 from chaos.judging import Loss, judge_all, loss
 from gossamer.urls import site_of
 from tests.end_to_end.crawls import is_running
@@ -32,11 +32,11 @@ def pause(run: Run) -> None:
     """Crawl a web, pausing workers on the way."""
     pauses: list[Loss] = []
     flags = ("--lease", str(LEASE_S), "--set", f"worker_silence={LEASE_S if run.engine == 'sqlite' else 60}")
-    # Without links between sites, one that has work goes on having work until it is through.
+    # Without links between sites, a site has work until all its pages are done.
     with crawl_of(run, links_across=0) as crawl, crawl.start(*flags) as start:
         for requests in instants(run, crawl, until=0.6):
             if not is_under_way(crawl, start, requests):
-                break  # it is small, and was too fast for us
+                break  # a small crawl can end before the last fault
             linger(run)
             victim = run.dice.choice(start.workers())
             os.kill(victim, signal.SIGSTOP)
@@ -44,7 +44,7 @@ def pause(run: Run) -> None:
             time.sleep(run.dice.uniform(1.3, 2) * LEASE_S)  # the pause
             if is_running(victim):  # it was not killed meanwhile
                 os.kill(victim, signal.SIGCONT)
-        start.end(patience_s=PATIENCE_S)
+        start.end(timeout_s=TIMEOUT_S)
         declared, silent = crawl.log.count("was declared dead"), crawl.log.count("was silent for")
         fenced = crawl.log.count(FENCED)
         run.facts.append(
@@ -57,7 +57,7 @@ def pause(run: Run) -> None:
 
 
 def _look_for_stuck(run: Run, crawl: Crawl, pauses: list[float]) -> None:
-    """Check that every site which had more to ask for got its next turn within two leases of a pause."""
+    """Check that every site with work left got its next turn within two leases of a pause."""
     longest_s = 0.0
     last: dict[str, float] = {}
     for request in sorted(crawl.server.log(), key=lambda request: request.arrived):

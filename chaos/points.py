@@ -2,8 +2,8 @@
 
     python -m chaos points                            6 crawls of 40 sites x 30 pages, killed at every point
 
-strace waits for a process to make the call, and kills it there. The crawl goes on, and ends with exactly the pages of
-an undisturbed one, each asked for again only if it was under way or not yet reported.
+strace waits for a process to make the call, and kills it there. The crawl continues, and ends with exactly the pages of
+an undisturbed one, each requested again only if it was under way or not yet reported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.campaign import DELAY_S, Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, is_under_way
+from chaos.crawling import TIMEOUT_S, crawl_of, is_under_way
 from chaos.judging import Loss, judge_all, loss
 from tests.end_to_end.crawls import Crawl, is_running, wait_until
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from tests.end_to_end.crawls import Start
 
 TRACE_S = 5.0  # until the files to watch are looked up again
-KILLED = "+++ killed by SIGKILL +++"  # as strace tells
+KILLED = "+++ killed by SIGKILL +++"  # as strace prints
 FLAGS = ("--set", "part_rows=40")  # journals become parts every few seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A point in a worker's life, or in that of a process it has started."""
+    """A point in the life of a worker, or of a process that it has started."""
 
     name: str
     call: str
     files: str = ""  # only calls on these, in the crawl's folder
     engine: str = ""  # else of either
     ends_worker: bool = True
-    most: int = 3  # how often the call may be made before the one that is meant
+    most: int = 3  # the call that kills is one of this many first ones
 
 
 POINTS = (
@@ -74,22 +74,22 @@ def strike(run: Run) -> None:
             if not is_under_way(crawl, start, run.size.sites * number):
                 break  # some points are rare, and the crawl was over before the last
             killed = _kill_at(crawl, start, point, when=run.dice.randrange(point.most) + 1)
-            if not point.ends_worker:  # what is left goes, too, so that a start has to finish what it began
+            if not point.ends_worker:  # the other processes die too, so that a start has to finish the work
                 start.kill_group()
             losses.append(loss(crawl, whole=not point.ends_worker))
             if not point.ends_worker:
                 start = starts.enter_context(crawl.start(*FLAGS))
             struck += [point.name] * killed
-        start.end(patience_s=PATIENCE_S)
+        start.end(timeout_s=TIMEOUT_S)
         run.check(len(struck) >= len(points) / 2, f"only {len(struck)} of {len(points)} points were met")
         run.facts.append(f"{len(struck)} kills: {', '.join(struck)}")
         judge_all(run, crawl, losses=losses)
 
 
 def _kill_at(crawl: Crawl, start: Start, point: Point, *, when: int) -> bool:
-    """Let a worker, or a process that it starts, be killed at its next such call but so many; tell if it was.
+    """Kill a worker, or a process that it starts, at its call number `when` of a kind; return whether it was killed.
 
-    Files come and go: if nothing happens for a while, those that are there now are tried.
+    Files come and go: after a while without such a call, the files that exist now are traced.
     """
     while start.status is None:
         if (victims := start.workers()) and _trace(crawl, victims[0], point, when):
@@ -106,7 +106,7 @@ def _trace(crawl: Crawl, victim: int, point: Point, when: int) -> bool:
         give_up_s = time.monotonic() + TRACE_S
         while is_running(victim) and KILLED not in Path(told.name).read_text() and time.monotonic() < give_up_s:
             time.sleep(0.05)
-        tracer.kill()  # asked politely, it may wait for threads that nobody but itself could bury
+        tracer.kill()  # after SIGTERM it may wait for threads that only it could reap
         tracer.wait()
         return KILLED in Path(told.name).read_text()
 
@@ -127,7 +127,7 @@ def _kill_while_migrating(run: Run, crawl: Crawl) -> None:
         tracer = ("strace", "-f", "-o", "/dev/null", "-e", "trace=pwrite64", "-e", inject)
         doomed = Crawl(crawl.server, crawl.folder, delay_s=DELAY_S, wrapper=tracer)
         with doomed.start(*FLAGS) as start:
-            wait_until(lambda start=start: start.status is not None, "a start to be killed", patience_s=PATIENCE_S)  # type: ignore[misc]
+            wait_until(lambda start=start: start.status is not None, "a start to be killed", timeout_s=TIMEOUT_S)  # type: ignore[misc]
             run.check(start.status == -9, f"a start ended with {start.status} at write {when}")
     run.facts.append(f"killed at writes {', '.join(map(str, sorted(writes)))} of a migration from {older}")
 
@@ -139,7 +139,7 @@ CAMPAIGN = Campaign(
 
 
 def main(arguments: list[str]) -> None:
-    """Run it, where there is a tracer that works."""
+    """Run the campaign, if strace works."""
     if shutil.which("strace") is None or subprocess.run(["strace", "-o", "/dev/null", "true"]).returncode:
         print("points: left out, there is no strace here, or it may not trace")
     else:

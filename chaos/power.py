@@ -1,11 +1,12 @@
-"""Power cuts: the disk as it may be after one, at any instant of a crawl, opened and gone on with.
+"""Power cuts: states of the disk after a cut at any instant of a crawl, opened and resumed.
 
     python -m chaos power                             5 recorded crawls of 12 sites x 12 pages, 100 states each
 
-Every write and sync of a crawl is recorded. A state is what a disk may hold when the power goes: what was synced, and
-of the rest, name changes up to some point in each folder, and of every write all, nothing or some of its sectors. Each
-state is put in order as a start does it; then the frontier is whole, every page that it calls done is in the store
-with its archive record, and no file is torn. One state in 25 is crawled to its end: that of an undisturbed crawl.
+Every write and sync of a crawl is recorded. A state is what a disk may hold after a power cut: all that was synced; of
+the rest, name changes up to some point in each folder, and of every write all, none or some of its sectors. Each state
+is repaired as a start does it; then the frontier is consistent, every page that it calls done is in the store with its
+archive record, and no file is torn. One state in 25 is crawled to the end, which must equal that of an undisturbed
+crawl.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import gossamer_simweb as simweb
 from chaos.campaign import Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, web
+from chaos.crawling import TIMEOUT_S, web
 from chaos.recording import read, tracer
 from gossamer.crawl.engines import change_existing, open_existing
 from gossamer.crawl.folder import holds_crawl
@@ -38,20 +39,20 @@ if TYPE_CHECKING:
 
 SECTOR_BYTES = 512
 DELAY_S = 0.2
-RESUMED = 25  # of so many states, one is crawled to its end
+RESUMED = 25  # one of this many states is crawled to its end
 FLAGS = ("--set", "part_rows=60")
-NOT_ON_DISK = ("frontier.sqlite-shm", "lock")  # what lies in memory, or says nothing to a later start
+NOT_ON_DISK = ("frontier.sqlite-shm", "lock")  # in memory, or without meaning for a later start
 
 
 @dataclass(slots=True)
 class Inode:
-    """A file's content: what is on the disk for good, and what may get there."""
+    """A file's content: what is durable, and what may reach the disk."""
 
     synced: bytearray = field(default_factory=bytearray)
     pending: list[tuple[int, bytes | None]] = field(default_factory=list)  # None: cut or lengthened to this length
 
     def sync(self) -> None:
-        """Bring everything to the disk."""
+        """Make everything durable."""
         for at, data in self.pending:
             _apply(self.synced, at, data)
         self.pending.clear()
@@ -62,11 +63,11 @@ class Disk:
 
     def __init__(self) -> None:
         self.now: dict[str, Inode] = {}  # what processes see
-        self.kept: dict[str, Inode] = {}  # names that are on the disk for good
+        self.kept: dict[str, Inode] = {}  # durable names
         self.pending: defaultdict[str, list[tuple[str, str, Inode | None]]] = defaultdict(list)  # by folder
 
     def do(self, operation: Operation) -> None:
-        """Take in an operation."""
+        """Apply an operation."""
         path = operation.path
         if operation.kind == "create":
             self._link(path, Inode())
@@ -84,9 +85,9 @@ class Disk:
             self.now[path].pending.append((operation.at, data))
 
     def after_a_cut(self, dice: random.Random) -> dict[str, bytes]:
-        """Return files as they may be if the power goes now."""
+        """Return files as they may be after a power cut now."""
         names = dict(self.kept)
-        luck = dice.choice((0.0, 0.0, 0.5, 0.5, 0.5, 1.0))  # how much of what was not synced got there
+        luck = dice.choice((0.0, 0.0, 0.5, 0.5, 0.5, 1.0))  # the share of unsynced changes that reached the disk
         for changes in self.pending.values():
             survive = len(changes) if luck == 1 else dice.randrange(len(changes) + 1) if luck else 0
             _rename(names, changes[:survive])
@@ -133,12 +134,12 @@ def _apply(content: bytearray, at: int, data: bytes | None) -> None:
 
 
 def cut(run: Run) -> None:
-    """Record a crawl, and look at what power cuts would leave of it."""
+    """Record a crawl, and check what power cuts would leave of it."""
     recorded, output = run.folder / "data", run.folder / "strace"
     with simweb.serve(web(run, slow=0, crawl_delay=0, busy=0)) as server:
         crawl = Crawl(server, recorded, delay_s=DELAY_S, wrapper=tracer(output))
         with crawl.start(*FLAGS) as start:
-            start.end(patience_s=PATIENCE_S)
+            start.end(timeout_s=TIMEOUT_S)
         operations = [each for each in read(output, recorded) if each.path not in NOT_ON_DISK]
         _check_replay(run, operations, recorded)
         output.unlink()
@@ -159,7 +160,7 @@ def cut(run: Run) -> None:
 
 
 def _check_replay(run: Run, operations: Sequence[Operation], recorded: Path) -> None:
-    """Check that the recording is complete: replayed to its end, it gives the files that are there."""
+    """Check that the recording is complete: replayed to its end, it gives the files of the crawl."""
     disk = Disk()
     for operation in operations:
         disk.do(operation)
@@ -170,7 +171,7 @@ def _check_replay(run: Run, operations: Sequence[Operation], recorded: Path) -> 
 
 
 def _materialise(state: Path, files: dict[str, bytes], recorded: Path) -> None:
-    """Write files down; folders are there as in the crawl that was recorded."""
+    """Write the files of a state; its folders are those of the recorded crawl."""
     for folder in (recorded, *(path for path in recorded.rglob("*") if path.is_dir())):
         (state / folder.relative_to(recorded)).mkdir(exist_ok=True)
     for path, content in files.items():
@@ -178,7 +179,7 @@ def _materialise(state: Path, files: dict[str, bytes], recorded: Path) -> None:
 
 
 def _open(run: Run, state: Path, name: str) -> int:
-    """Put a state in order as a start does, and check that all is there; return how many pages it says are done."""
+    """Repair a state as a start does, and check that it is complete; return its number of done pages."""
     if not (state / "frontier.sqlite").is_file():
         run.check(not holds_crawl(state) or not any((state / "pages").iterdir()), f"{name}: there is no frontier")
         return 0
@@ -191,7 +192,7 @@ def _open(run: Run, state: Path, name: str) -> int:
             for checked in verify(opened, state):
                 run.check(not checked.problems, f"{name}: {checked.name}: {'; '.join(checked.problems[:3])}")
             return opened.stats().pages
-    except Exception as error:  # whatever it is, this state could not be opened
+    except Exception as error:  # any failure: this state could not be opened
         run.problems.append(f"{name}: {type(error).__name__}: {error}")
         return 0
 
@@ -200,7 +201,7 @@ def _resume(run: Run, server: simweb.WebServer, state: Path) -> None:
     """Crawl a state to its end, and check that every page of a perfect crawl is settled."""
     crawl = Crawl(server, state, delay_s=0.05)
     with crawl.start(*FLAGS) as start:
-        start.end(patience_s=PATIENCE_S)
+        start.end(timeout_s=TIMEOUT_S)
     _open(run, state, f"{state.name}, resumed")
     expected = simweb.expected(server.web, crawl.seeds, token="Gossamer")
     with open_existing(state) as frontier:
@@ -216,7 +217,7 @@ CAMPAIGN = Campaign(
 
 
 def main(arguments: list[str]) -> None:
-    """Run it, where there is a tracer that works."""
+    """Run the campaign, if strace works."""
     if shutil.which("strace") is None or subprocess.run(["strace", "-o", "/dev/null", "true"]).returncode:
         print("power: left out, there is no strace here, or it may not trace")
     else:

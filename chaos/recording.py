@@ -1,6 +1,6 @@
-"""What a process tree does to the files of one folder, recorded by strace, and read back as operations. Pure reading.
+"""Reads a recording by strace of what a process tree does to the files of one folder, as operations. Pure.
 
-Writes through a memory map are not seen: SQLite makes such only to its -shm file, which it makes anew after a crash.
+Writes through a memory map are not recorded: SQLite writes so only to its -shm file, which it rebuilds after a crash.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def tracer(output: Path) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One thing that was done to a file or a folder; paths are relative to the recorded folder."""
+    """One operation on a file or a folder; paths are relative to the recorded folder."""
 
     kind: str  # create | write | truncate | rename | remove | sync
     path: str
@@ -46,9 +46,9 @@ class Operation:
 
 
 def read(output: Path, folder: Path) -> Iterator[Operation]:
-    """Yield what was done in a folder, in the order in which it was done."""
+    """Yield the operations in a folder, in order."""
     reader = _Reader(folder)
-    begun: dict[str, str] = {}  # calls that others came between, by process
+    begun: dict[str, str] = {}  # interrupted calls, by process
     with output.open(encoding="latin-1") as lines:
         for line in lines:
             found = _LINE.match(line)
@@ -66,7 +66,7 @@ def read(output: Path, folder: Path) -> Iterator[Operation]:
 
 
 class _Reader:
-    """Knows what has become of every file, as far as it takes to understand the next call."""
+    """Tracks sizes and positions of every file, which it needs to understand the next call."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = str(folder)
@@ -75,7 +75,7 @@ class _Reader:
         self._appended: set[str] = set()
 
     def understand(self, call: str, rest: str, result: int) -> Iterator[Operation]:
-        """Tell what a successful call did."""
+        """Yield the operations of a successful call."""
         if call in ("open", "openat", "creat"):
             yield from self._open(rest)
         elif call in ("rename", "renameat", "renameat2", "unlink", "unlinkat"):

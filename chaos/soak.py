@@ -132,7 +132,7 @@ def summarise(samples: list[Sample], progress: list[Progress], warm_s: float) ->
 
 
 def fill_frontier(data: Path, web: simweb.WebPlan, urls: int) -> None:
-    """Queue so many pages of a web, the same number of each site."""
+    """Queue this many pages of a web, the same number of each site."""
     data.mkdir()
     sites = web.spec.sites
     with SqliteFrontier(data / "frontier.sqlite") as frontier:
@@ -146,7 +146,7 @@ def fill_frontier(data: Path, web: simweb.WebPlan, urls: int) -> None:
 
 
 def soak(options: argparse.Namespace, folder: Path) -> bool:
-    """Crawl for as long as asked for, and look."""
+    """Crawl for the given time, and take samples."""
     data, web = folder / "data", simweb.plain_web(sites=options.sites, pages=options.pages, links=options.links)
     samples: list[Sample] = []
     progress: list[Progress] = []

@@ -1,8 +1,8 @@
-"""Stops in good order under load: SIGTERM, again and again, at random instants.
+"""Graceful shutdowns under load: SIGTERM, again and again, at random instants.
 
     python -m chaos stops                             5 crawls of 100 sites x 40 pages, 10 stops each
 
-Every stop ends with exit status 0 within ten seconds; nothing is asked for again, nothing too early, nothing missed.
+Every stop ends with exit status 0 within ten seconds; no page is requested again, none too early, none is missed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from chaos.campaign import Campaign, Run, Size
-from chaos.crawling import PATIENCE_S, crawl_of, instants, linger, wait_for
+from chaos.crawling import TIMEOUT_S, crawl_of, instants, linger, wait_for
 from chaos.judging import judge_all
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def stop(run: Run) -> None:
                 linger(run)
                 took_s.append(_stop(run, start))
         with crawl.start() as start:
-            start.end(patience_s=PATIENCE_S)
+            start.end(timeout_s=TIMEOUT_S)
         run.facts.append(
             f"{len(took_s)} stops, {sorted(took_s)[len(took_s) // 2]:.1f} s each, {max(took_s):.1f} s at most"
         )
@@ -39,7 +39,7 @@ def stop(run: Run) -> None:
 
 
 def _stop(run: Run, start: Start) -> float:
-    """Stop it; return how long that took."""
+    """Stop the crawl; return how long that took."""
     begun_s = time.monotonic()
     start.signal(signal.SIGTERM)
     start.end()  # with status 0

@@ -22,7 +22,7 @@ settings.register_profile("ci", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# Whoever runs the tests in the background may have Ctrl-C ignored, and every process we start would inherit that.
+# Tests that run in the background may have Ctrl-C ignored, and every process that we start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

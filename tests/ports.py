@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import socket
 
-# Below those that any system gives by itself, to whoever connects or asks for one: nobody takes it before its server.
+# Below the ports that any system assigns by itself: no other process gets one before its server.
 _CHOICE = range(10_000, 30_000)
 
 
 def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
-    """Return a port of this machine that nobody has."""
+    """Return a free port of this machine."""
     while True:
         port = random.SystemRandom().choice(_CHOICE)
         with socket.socket(type=kind) as trial:

@@ -476,7 +476,7 @@ async def test_a_reader_that_gives_up_does_not_disturb_the_others() -> None:
 
 
 @on_a_loop
-async def test_a_page_that_nobody_waits_for_any_more_can_still_cost_the_process() -> None:
+async def test_a_page_whose_caller_no_longer_waits_can_still_cost_the_process() -> None:
     async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer") as pages:
         slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
         await until(lambda: pages._in_pipe)

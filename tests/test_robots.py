@@ -53,7 +53,7 @@ def judge(robots: str | bytes, path: str, agent: str = AGENT) -> bool:
         ("User-agent: *\nDisallow: /private", "/a/private", True),
         ("User-agent: *\nDisallow: /private", "/Private", True),
         ("User-agent: *\nDisallow: private", "/private", True),  # a pattern begins with `/` or `*`
-        ("Disallow: /", "/", True),  # a rule of nobody's group
+        ("Disallow: /", "/", True),  # a rule of no group
         ("User-agent: other\nDisallow: /", "/", True),
         ("User-agent: *\nDisallow: /?q=", "/?q=1", False),
         ("User-agent: *\nDisallow: /a?", "/a", True),
@@ -515,7 +515,7 @@ def test_20_000_rules_are_read_within_100_ms_and_judged_in_microseconds(lines: l
 
 
 def takes_less(than_s: float, work: Callable[[], object]) -> bool:
-    """Tell whether it ever takes less processor time than that, in many tries."""
+    """Return whether it takes less processor time than that in one of many tries."""
     for _ in range(50):
         start_s = time.process_time()
         work()

@@ -188,7 +188,7 @@ def test_a_turn_that_was_under_way_when_its_site_was_removed_ends_outside() -> N
     assert bench.until_due(1e9) is None
 
 
-def test_a_site_that_was_lost_and_claimed_anew_waits_for_the_old_turn_to_end() -> None:
+def test_a_site_that_was_lost_and_claimed_again_waits_for_the_old_turn_to_end() -> None:
     bench = workbench()
     bench.take_in(claim("a.test", 5, epoch=1), 0.0)
     old = begin(bench, 0.0)

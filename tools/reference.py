@@ -215,7 +215,7 @@ def _metrics() -> str:
         elif isinstance(metric, Counter | Histogram):
             (described,) = metric.describe()
             name = f"{described.name}_total" if described.type == "counter" else described.name
-            labels = ", ".join(f"`{label}`" for label in metric._labelnames)  # noqa: SLF001  # nothing else tells them
+            labels = ", ".join(f"`{label}`" for label in metric._labelnames)  # noqa: SLF001  # the only place that has them
             rows.append((f"`{name}`", described.type, labels, f"{described.documentation}."))
     return f"""# Metrics
 

@@ -2,7 +2,7 @@
 
 A lock file is copied into `.venv` once everything it names is installed, and that copy is removed before
 anything changes. So `.venv` is whole exactly when the copies are there, and current when they equal their
-originals; anything else is made anew.
+originals; anything else is made again.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _copy_whole(source: Path, target: Path) -> None:
 
 
 class _Progress:
-    """One line on stderr that says what takes so long; rewritten in place on a terminal."""
+    """One line on stderr that says what is being done; rewritten in place on a terminal."""
 
     def __init__(self, packages: int) -> None:
         self._packages = packages
@@ -174,7 +174,7 @@ class _Progress:
         self._write(f" {word} after {time.monotonic() - self._started:.0f} s\n")
 
     def see(self, line: str) -> None:
-        """Follow what pip says."""
+        """Follow pip's output."""
         if self._on_terminal and line.startswith(("Collecting ", "Processing ")):
             self._seen += 1
             self._say(f"{self._seen} of {self._packages} packages")

@@ -92,7 +92,7 @@ class Trace:
         code = frame.f_code
         if event not in ("call", "return") or not code.co_filename.startswith(PACKAGE):
             return
-        begins = event == "call" and id(frame) not in self._frames  # else a coroutine goes on
+        begins = event == "call" and id(frame) not in self._frames  # else a coroutine is resumed
         self._frames[id(frame)] = frame
         if begins and _caller(frame).startswith(ABOVE):
             return
@@ -143,7 +143,7 @@ def trace() -> Trace:
             f"http://127.0.0.1:{server.server_port}/page1",
             data_dir=Path(folder, "crawl"),
             email="trace@example.org",
-            delay=1,  # so that the site is claimed anew for each page
+            delay=1,  # so that the site is claimed again for each page
             allow_network="127.0.0.0/8",
             on_page=traced.see_page,
         )

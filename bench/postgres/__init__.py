@@ -17,7 +17,7 @@ NAMES = ("adds", "seeds", "claims", "churn", "owners", "domains")
 
 
 def main(arguments: list[str]) -> None:
-    """Run what was asked for."""
+    """Run the named benchmark."""
     if arguments and arguments[0] in NAMES:
         importlib.import_module(f"bench.postgres.{arguments[0]}").main(arguments[1:])
     elif arguments:

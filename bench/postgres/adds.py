@@ -43,7 +43,7 @@ def work(address: str, number: int, urls: int, sites: int, batch: int, seconds: 
     gc.freeze()
     gc.set_threshold(GARBAGE_OBJECTS, 50, 100)
     draw = random.Random(number)
-    fresh = urls + number * 10_000_000  # nobody else's
+    fresh = urls + number * 10_000_000  # no other process adds these
     wall_s = cpu_s = 0.0
     links = new = 0
     with PostgresFrontier(address, CRAWL) as frontier:
@@ -65,7 +65,7 @@ def work(address: str, number: int, urls: int, sites: int, batch: int, seconds: 
 
 
 def measure(address: str, urls: int, sites: int, adders: int, first: int, batch: int, seconds: float) -> str:
-    """Let so many add at once; return what they got through."""
+    """Run this many adders at once; return what they did."""
     spawning = multiprocessing.get_context("spawn")
     with (
         PostgresFrontier(address, CRAWL) as frontier,

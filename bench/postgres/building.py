@@ -58,7 +58,7 @@ _INDEXES = """
 
 
 def page(number: int, sites: int) -> Link:
-    """Return page number `number` of a web of so many sites."""
+    """Return page number `number` of a web with this many sites."""
     part = number * _SPREAD % _SCALE / _SCALE
     site = number if number < sites else int(sites * (part * part * part))
     name = f"site-{site}.test"
@@ -143,7 +143,7 @@ class Meter:
         self._database = frontier._database  # noqa: SLF001 - what things cost is not part of the contract
 
     def pages(self) -> int:
-        """Return how many pages of tables and indexes were touched, in memory or not, by those who have reported."""
+        """Return how many pages of tables and indexes the backends that have reported touched, in memory or not."""
         connection = self._connection()
         connection.execute("SELECT pg_stat_force_next_flush()")
         connection.execute("SELECT 1")

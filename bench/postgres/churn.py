@@ -31,7 +31,7 @@ SIZES = """
 
 
 def churn(frontier: PostgresFrontier, urls: int, sites: int, seconds: float) -> list[float]:
-    """Work for so long; return the pages touched per claim in each tenth of the time."""
+    """Claim and complete for this long; return the pages touched per claim in each tenth of the time."""
     meter = Meter(frontier)
     draw = random.Random(8)
     fresh = urls

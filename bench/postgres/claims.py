@@ -1,4 +1,4 @@
-"""Claims as the frontier grows: what one touches, how long it takes, and what many claimers get through.
+"""Claims as the frontier grows: the pages that one touches, how long it takes, and how many claimers get per second.
 
     python -m bench postgres claims --urls 1000000 10000000 40000000 --claimers 1 8 50
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CLAIM_SITES = 100
 MOST_GROWTH = 1.2
 MOST_PROCESSES = 8
-PATIENCE_S = 120  # of claimers: many on few cores are slow
+TIMEOUT_S = 120  # of claimers: many on few cores are slow
 CRAWL = "bench"
 
 
@@ -61,7 +61,7 @@ def finish(claimed: Claimed) -> Batch:
 
 
 def pages_per_claim(frontier: PostgresFrontier, claims: int = 20) -> tuple[float, float]:
-    """Return how many pages a claim and a completion touch. Only while nobody else is at work."""
+    """Return how many pages a claim and a completion touch. No other process may use the server meanwhile."""
     meter = Meter(frontier)
     touched = [0, 0]
     for _ in range(claims):
@@ -110,17 +110,17 @@ def check_plan(steps: list[dict[str, Any]]) -> None:
 
 
 def share(address: str, claimers: int, rounds: int, start: Barrier) -> list[Work]:
-    """Be several claimers, each with a thread and a connection of its own."""
+    """Run several claimers, each with its own thread and connection."""
     with ThreadPoolExecutor(claimers) as pool:
         return [job.result() for job in [pool.submit(work, address, rounds, start) for _ in range(claimers)]]
 
 
 def work(address: str, rounds: int, start: Barrier) -> Work:
-    """Claim and complete, after everybody is ready."""
+    """Claim and complete, after all claimers are ready."""
     claims: list[float] = []
     completions: list[float] = []
     urls = 0
-    with PostgresFrontier(address, CRAWL, slow_s=PATIENCE_S, lease_s=3 * PATIENCE_S) as frontier:
+    with PostgresFrontier(address, CRAWL, slow_s=TIMEOUT_S, lease_s=3 * TIMEOUT_S) as frontier:
         frontier.join("bench")
         start.wait()
         began_s = time.monotonic()
@@ -137,7 +137,7 @@ def work(address: str, rounds: int, start: Barrier) -> Work:
 
 
 def many(address: str, claimers: int, rounds: int) -> str:
-    """Let many claim at once; return what they got."""
+    """Run many claimers at once; return what they got."""
     spawning = multiprocessing.get_context("spawn")
     processes = min(claimers, MOST_PROCESSES)
     shares = [claimers // processes + (number < claimers % processes) for number in range(processes)]

@@ -4,7 +4,7 @@
 
 Workers share a crawl whose clock is set by hand, with the default delay. Sites come in over the first delay, so that at
 any time some are due and others are not. Each page brings ten links, four in five of them to the hot sites. Whatever is
-claimed must be due, and fetched; after so many delays every site must have had one turn in each, if it had the pages.
+claimed must be due, and fetched; at the end every site must have had one turn per delay, if it had the pages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CRAWL = "domains"
 
 
 class Hand:
-    """A clock that moves when told to."""
+    """A clock that the benchmark moves."""
 
     def __init__(self) -> None:
         self.now_s = 1_000.0
@@ -80,7 +80,7 @@ class Web:
         return self._began_s + come * DELAY_S / PHASES if come < PHASES else math.inf
 
     def come_in(self, pages: int) -> list[Link]:
-        """Return so many pages of each site of the next group."""
+        """Return this many pages of each site of the next group."""
         group = range(self._hot + len(self._groups), self._sites, PHASES)
         sites = group if self._groups else [*range(self._hot), *group]
         self._groups.append(group)
@@ -106,7 +106,7 @@ class Web:
 
 
 def run(address: str, *, hot: int, cold: int, turns: int, workers: int = 4) -> Outcome:
-    """Crawl for so many delays and compare with what politeness allows."""
+    """Crawl for this many delays, and compare with what politeness allows."""
     began_s = time.perf_counter()
     clock = Hand()
     fetched = Fetched({}, Counter())
@@ -149,7 +149,7 @@ def _page(site: int, number: int) -> Link:
 
 
 def _fetch(fetched: Fetched, site: str, urls: int, now_s: float) -> bool:
-    """Pretend to fetch; tell whether a site was due and had a page. A claim brings one with this delay."""
+    """Pretend to fetch; return whether a site was due and had a page. With this delay a claim brings one page."""
     last_s = fetched.last_s.get(site)
     fetched.last_s[site] = now_s
     fetched.turns[site] += 1

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 CLAIM_SITES = 50
 NEW_SHARE = 0.25
 BEAT_ROUNDS = 20  # between two heartbeats
-PATIENCE_S = 120  # with the workers' start and end
+TIMEOUT_S = 120  # with the workers' start and end
 CRAWL = "owners"
 
 
@@ -60,7 +60,7 @@ class History:
     cut_short: int  # by the owner's death
     owned_twice: list[str]
     contradictions: list[str]  # of the frontier, afterwards
-    left_behind: int  # sites that still belong to somebody
+    left_behind: int  # sites that still have an owner
     deadlocks: int
     wall_s: float
 
@@ -71,15 +71,15 @@ def page(site: int, number: int) -> Link:
 
 
 def _open(address: str) -> PostgresFrontier:
-    """Open the crawl with all the patience that an overloaded machine needs: fifty workers on two cores are slow."""
-    return PostgresFrontier(address, CRAWL, slow_s=PATIENCE_S, lease_s=3 * PATIENCE_S)
+    """Open the crawl with long timeouts: fifty workers on two cores are slow."""
+    return PostgresFrontier(address, CRAWL, slow_s=TIMEOUT_S, lease_s=3 * TIMEOUT_S)
 
 
 # ---------------------------------------------------------------------- a process
 
 
 def work(address: str, file: str, workers: int, sites: int, stop: Event) -> None:
-    """Be several workers, each in a thread with a connection of its own, until told to stop."""
+    """Run several workers, each with its own thread and connection, until told to stop."""
     history = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with ThreadPoolExecutor(workers) as pool:
         jobs = [pool.submit(_claim_and_complete, address, history, sites, stop) for _ in range(workers)]
@@ -100,7 +100,7 @@ def _claim_and_complete(address: str, history: int, sites: int, stop: Event) -> 
             assert isinstance(claimed, Claimed)
             turns = [(claim.site, claim.epoch) for claim in claimed.claims]
             _note(history, "owned", turns)
-            # As the run goes on, new sites open up; what is new now, others bring now, too.
+            # New sites appear during the run; other workers add the same ones at the same time.
             known = int(sites * (1 - NEW_SHARE * draw.random() ** 2))
             links = [page(draw.randrange(known), draw.randrange(1_000_000)) for _ in range(CLAIM_SITES)]
             newest = int(sites * (1 - NEW_SHARE)) + int(time.monotonic() * 500) % int(sites * NEW_SHARE)
@@ -119,7 +119,7 @@ def _claim_and_complete(address: str, history: int, sites: int, stop: Event) -> 
 
 
 def _note(history: int, what: str, turns: Iterable[tuple[str, int]]) -> None:
-    """Write down what happened now: one call, so that a kill leaves whole lines but for the last."""
+    """Append an event to the history with one call, so that a kill can cut only the last line."""
     now_s = time.monotonic()
     os.write(history, "".join(f"{what}\t{site}\t{epoch}\t{now_s!r}\n" for site, epoch in turns).encode())
 
@@ -135,7 +135,7 @@ class Life(NamedTuple):
 
 
 def run(address: str, *, processes: int, workers: int, sites: int, kills: int, seconds: float) -> History:
-    """Let so many workers loose on a fresh crawl, kill some of their processes, and judge what they did."""
+    """Run this many workers on a new crawl, kill some of their processes, and judge the history."""
     began_s = time.monotonic()
     old = int(sites * (1 - NEW_SHARE))
     with tempfile.TemporaryDirectory() as folder, _open(address) as frontier:
@@ -187,14 +187,14 @@ def _live_and_die(
     time.sleep(seconds / (kills + 1))
     stop.set()
     for process, file, _ in living:
-        process.join(PATIENCE_S)
+        process.join(TIMEOUT_S)
         assert process.exitcode == 0, f"a worker process ended with {process.exitcode}"
         lives.append(Life(file, time.monotonic()))
     return lives
 
 
 def _await_workers(living: Sequence[tuple[SpawnProcess, Path, int]]) -> None:
-    ends_s = time.monotonic() + PATIENCE_S
+    ends_s = time.monotonic() + TIMEOUT_S
     for process, file, share in living:
         while not file.exists() or len(_workers_of(file)) < share:
             assert process.is_alive(), f"a worker process ended with {process.exitcode}"
@@ -203,7 +203,7 @@ def _await_workers(living: Sequence[tuple[SpawnProcess, Path, int]]) -> None:
 
 
 def _recover_twice(address: str, workers: Sequence[str]) -> None:
-    """Two at once declare the same workers dead and free what they own."""
+    """Let two processes at once declare the same workers dead and free their sites."""
     together = threading.Barrier(2)
 
     def recover() -> None:
@@ -221,7 +221,7 @@ def _recover_twice(address: str, workers: Sequence[str]) -> None:
 
 
 def _lines(file: Path) -> list[list[str]]:
-    """Return what a process wrote; the last line may have been cut off by its death."""
+    """Return the history of a process; its death may have cut off the last line."""
     return [line.split("\t") for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
@@ -230,7 +230,7 @@ def _workers_of(file: Path) -> list[str]:
 
 
 def read_history(lives: Iterable[Life]) -> tuple[list[Turn], int]:
-    """Return all turns, and how many of them only death ended."""
+    """Return all turns, and how many of them ended by the death of their worker."""
     turns: list[Turn] = []
     cut_short = 0
     for life in lives:
@@ -246,7 +246,7 @@ def read_history(lives: Iterable[Life]) -> tuple[list[Turn], int]:
 
 
 def find_overlaps(turns: Iterable[Turn]) -> list[str]:
-    """Return the sites that somebody owned before the last owner had given them back, or died."""
+    """Return the sites that a worker owned before the previous owner had released them, or died."""
     by_site: defaultdict[str, list[Turn]] = defaultdict(list)
     for turn in turns:
         by_site[turn.site].append(turn)

@@ -79,7 +79,7 @@ def append(text: str) -> LineChange:
 
 
 def blank() -> LineChange:
-    """Take away the line."""
+    """Remove the line."""
     return LineChange(pattern=r"^.*$", replacement="")
 
 
@@ -97,7 +97,7 @@ def plant(text: str, changes: Sequence[tuple[int, Change]]) -> str:
 
 
 def delete() -> TreeChange:
-    """Take away the statement."""
+    """Remove the statement."""
 
     def change(place: Place) -> None:
         place.block[place.index] = ast.Pass()
@@ -124,7 +124,7 @@ def insert_after(text: str) -> TreeChange:
 
 
 def swap_with_next() -> TreeChange:
-    """Let the statement and the next one of its block change places."""
+    """Swap the statement with the next one of its block."""
 
     def change(place: Place) -> None:
         at = place.index
@@ -134,7 +134,7 @@ def swap_with_next() -> TreeChange:
 
 
 def split_block() -> TreeChange:
-    """End the `with` around the statement before it, and begin the same `with` anew."""
+    """End the `with` around the statement before it, and open the same `with` again."""
 
     def change(place: Place) -> None:
         first = place.parent
@@ -193,7 +193,7 @@ def value(template: str) -> TreeChange:
 
 
 def argument(position: int, template: str) -> TreeChange:
-    """Change a positional argument of the outermost call that has so many."""
+    """Change a positional argument of the outermost call that has one at this position."""
 
     def change(place: Place) -> None:
         for node in place.nodes():
@@ -219,7 +219,7 @@ def keyword(name: str, template: str) -> TreeChange:
 
 
 def drop_operand(position: int) -> TreeChange:
-    """Take one operand out of an `and` or `or`."""
+    """Remove one operand of an `and` or `or`."""
 
     def change(place: Place) -> None:
         for node in place.nodes():
@@ -233,7 +233,7 @@ def drop_operand(position: int) -> TreeChange:
 
 
 def keep_left(operator: type[ast.operator]) -> TreeChange:
-    """Leave of the outermost arithmetic operation of a kind only the left operand."""
+    """Replace the outermost arithmetic operation of a kind with its left operand."""
 
     def change(place: Place) -> None:
         for node in place.nodes():

@@ -26,12 +26,12 @@ TIMEOUT_S: Final = 900
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """What is changed for the worse at a mark, or at more than one, and which tests or crawls must fail."""
+    """The changes of a bug at one or more marks, and which tests or crawls must fail."""
 
     changes: Mapping[str, Change | tuple[Change, ...]]  # by the name of the mark
     tests: str = ""  # a part of the test suite, ...
     only: str = ""  # ... or of it what this expression selects
-    seeds: int = 0  # or so many simulated crawls, at most, ...
+    seeds: int = 0  # or at most this many simulated crawls, ...
     fault: str = ""  # ... of those with this fault
     server: bool = False  # the tests need PostgreSQL
 
@@ -50,7 +50,7 @@ class Bug:
 
 
 def try_out(bug: Bug) -> str:
-    """Plant a bug in a copy; return who noticed, or nothing."""
+    """Plant a bug in a copy; return the test or seed that noticed it, or an empty string."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "src"
         shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))

@@ -74,7 +74,7 @@ def test_what_raises_in_the_loop_ends_the_crawl_and_its_page_comes_again(server:
     assert len(read + later) == len({*read, *later}) == ALL
 
 
-async def test_a_cancelled_loop_stops_in_good_order_and_can_be_gone_on_with(server: WebServer, terms: Terms) -> None:
+async def test_a_cancelled_loop_shuts_down_gracefully_and_can_be_resumed(server: WebServer, terms: Terms) -> None:
     read = []
     begun = asyncio.Event()
 
@@ -234,7 +234,7 @@ def drop_table(folder: Path, name: str) -> None:
         database.execute(f"DROP TABLE {name}")
 
 
-def test_a_crawl_that_cannot_end_in_good_order_says_so_in_one_sentence_and_leaves_nothing_open(
+def test_a_crawl_that_cannot_shut_down_gracefully_says_so_in_one_sentence_and_leaves_nothing_open(
     server: WebServer, terms: Terms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "MAX_BACKOFF_S", 1.0)

@@ -40,7 +40,7 @@ def test_pages_are_the_last_of_each_url(folder: Path) -> None:
     assert page.html == HTML
 
 
-def test_pages_are_read_anew_each_time(folder: Path) -> None:
+def test_pages_are_read_again_each_time(folder: Path) -> None:
     pages = gossamer.open(folder).pages()
     assert len(list(pages)) == len(list(pages)) == len(URLS)
     assert len(list(islice(pages, 2))) == 2, "and need not be read to the end"

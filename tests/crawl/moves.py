@@ -41,7 +41,7 @@ _OUTCOMES: dict[str, Outcome] = {
 
 
 class Silence:
-    """Nobody waits for this move."""
+    """A move without a progress display."""
 
     def say(self, line: str) -> None:
         pass
@@ -144,12 +144,12 @@ def fatal_step(dice: random.Random) -> int:
 
 
 def killed_move(folder: Path, to: str, step: int) -> bool:
-    """Move in a process that is killed after so many steps; tell whether it was killed before its end."""
+    """Move in a process that is killed after this many steps; return whether it was killed before its end."""
     return _is_killed(lambda: move_until(folder, to, step))
 
 
 def move_until(folder: Path, to: str, step: int) -> None:
-    """Move, and be killed after so many calls of functions that have to do with moving, or with files."""
+    """Move in this process, and kill it after this many calls of functions about moving or files."""
     passed = 0
 
     def count(frame: FrameType, event: str, _: object) -> None:
@@ -174,7 +174,7 @@ def kill_while_copying(folder: Path, to: str) -> None:
 
 
 def _is_killed(act: Callable[[], object]) -> bool:
-    """Do something in a process of its own; tell whether that was killed."""
+    """Call a function in a new process; return whether that was killed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # the child never touches the parent's threads
         child = os.fork()

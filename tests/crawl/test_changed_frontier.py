@@ -116,7 +116,7 @@ def test_settings_that_were_edited_by_hand_do_not_hide_the_file(capsys: pytest.C
     assert "delete that file if the crawl in the database is the one to go on with" in refusal(capsys)
 
 
-def test_a_database_that_was_lost_is_not_begun_anew(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_database_that_was_lost_is_not_created_again(capsys: pytest.CaptureFixture[str]) -> None:
     address = new_database()
     make(Path("data"), address)
     with psycopg.connect(address, autocommit=True) as connection:

@@ -1,4 +1,4 @@
-"""What a worker counts and notes for whoever watches."""
+"""What a worker counts and records for its observers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def block_then_rest(figures: Figures) -> float:
     await asyncio.sleep(0.15)
     held_up_s = figures.snapshot()["loop_lag_s"]
     async with asyncio.timeout(30):
-        while figures.snapshot()["loop_lag_s"] >= held_up_s:  # noqa: ASYNC110 - nobody is told when it is forgotten
+        while figures.snapshot()["loop_lag_s"] >= held_up_s:  # noqa: ASYNC110 - there is no event when it is forgotten
             await asyncio.sleep(0.05)
     watch.cancel()
     return held_up_s

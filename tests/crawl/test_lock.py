@@ -1,4 +1,4 @@
-"""The folder's lock: one crawl per folder, and nobody of an earlier one left."""
+"""The folder's lock: one crawl per folder, and no process of an earlier one left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITING = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 
 @pytest.fixture
 def orphan(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that inherited the lock, and outlived whoever took it."""
+    """A process that inherited the lock, and outlived the process that took it."""
     with hold_folder(tmp_path) as lock:
         process = subprocess.Popen(WAITING, stdin=subprocess.PIPE, pass_fds=(lock,))
     yield process

@@ -104,7 +104,7 @@ def test_after_sighup_no_process_holds_a_log_file_that_was_moved_away(tmp_path: 
             start.signal(signal.SIGHUP)
             wait_until(lambda: not any(moved in open_files(pid) for pid in processes), "the old log to be let go")
             wait_until(lambda: all(log in open_files(pid) for pid in processes), "the new one to be opened")
-            assert [start.pid, *start.workers()] == processes, "nobody died of it"
+            assert [start.pid, *start.workers()] == processes, "no process died of it"
             answered = server.answered()
             crawl.wait_for_requests(answered + 4)
             start.signal(signal.SIGTERM)
@@ -113,7 +113,7 @@ def test_after_sighup_no_process_holds_a_log_file_that_was_moved_away(tmp_path: 
         assert "The crawl ends" not in moved.read_text()
 
 
-def test_a_crawl_stops_in_good_order_when_its_terminal_is_closed(tmp_path: Path) -> None:
+def test_a_crawl_shuts_down_gracefully_when_its_terminal_is_closed(tmp_path: Path) -> None:
     with simweb.serve(simweb.plain_web(sites=4, pages=30)) as server:
         crawl = Crawl(server, tmp_path / "data", delay_s=0.3)
         ours, theirs = pty.openpty()
@@ -132,7 +132,7 @@ def test_a_crawl_stops_in_good_order_when_its_terminal_is_closed(tmp_path: Path)
             while server.answered() < 8:
                 os.read(ours, 65_536)  # or it would wait for us
             os.close(ours)
-            assert process.wait(timeout=60) == PIPE_CLOSED, "there was nobody to tell"
+            assert process.wait(timeout=60) == PIPE_CLOSED, "there was no terminal to tell"
         finally:
             process.kill()
             process.wait()

@@ -170,7 +170,7 @@ def test_a_move_that_was_cut_off_before_the_switch_can_be_called_off(tmp_path: P
     ):
         frontier.resume(delay_s=30)
     with open_existing(folder) as frontier:
-        assert frontier.stats() is not None, "whoever only reads is let in"
+        assert frontier.stats() is not None, "a reader is let in"
     moved = run_move(folder, places[0] or "sqlite")
     assert moved.urls is None
     assert not list(folder.glob("*arriving*"))

@@ -184,7 +184,7 @@ def test_a_plot_is_as_high_as_its_highest_bar_and_shows_whatever_is_not_nothing(
     assert plot([0, 8], width=2, height=1, levels=ASCII_BLOCKS) == [" %"]
 
 
-def test_a_terminal_that_is_resized_is_cleared_and_filled_anew(tmp_path: Path) -> None:
+def test_a_terminal_that_is_resized_is_cleared_and_filled_again(tmp_path: Path) -> None:
     drawn = io.StringIO()
     console = Console(file=drawn, width=80, height=24, force_terminal=True)
     with Screen(tmp_path, every_s=1, console=console) as screen:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     Opening = Callable[[str], object]
 
-PATIENCE_S = 0.5
-CONNECT_S = 2  # less is not to be had
+TIMEOUT_S = 0.5
+CONNECT_S = 2  # libpq accepts no less
 
 
 @pytest.fixture(scope="module")
@@ -46,15 +46,15 @@ def prepared() -> str:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes half a minute when a server hangs takes half a second."""
-    monkeypatch.setattr(administering, "TIMEOUT_S", PATIENCE_S)
-    monkeypatch.setattr(engine, "LEAST_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr(administering, "TIMEOUT_S", TIMEOUT_S)
+    monkeypatch.setattr(engine, "LEAST_TIMEOUT_S", TIMEOUT_S)
     monkeypatch.setattr(connection, "EXTRA_TIMEOUT_S", 0.0)
     monkeypatch.setattr(connection, "PING_S", 1)
 
 
 @pytest.fixture
 def mute() -> Iterator[str]:
-    """The address of somebody who accepts connections and never says a word."""
+    """The address of a server that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"postgresql://me:sesame@127.0.0.1:{listener.getsockname()[1]}/crawls?connect_timeout={CONNECT_S}"
 
@@ -103,7 +103,7 @@ def test_a_server_that_falls_silent_at_any_question_is_given_up(prepared: str, i
         for opening_and_questions, failed in zip(silences, failures, strict=True):
             sentence = failed.result()
             assert "cannot be opened: PostgreSQL database" in sentence, opening_and_questions
-            assert f"it has not answered for {PATIENCE_S:.0f} s: see whether it is paused" in sentence
+            assert f"it has not answered for {TIMEOUT_S:.0f} s: see whether it is paused" in sentence
 
 
 def test_a_server_that_falls_silent_while_the_schema_is_made_is_given_up_and_nothing_is_half_made(
@@ -132,7 +132,7 @@ def test_a_change_of_the_schema_takes_as_long_as_it_needs_while_the_server_answe
     with ThreadPoolExecutor(1) as operator, psycopg.connect(address) as other:
         other.execute("SELECT pg_advisory_xact_lock(%s)", (migrating._LOCK,))
         preparing = operator.submit(prepare, address)
-        assert has_asked.wait(30), "its patience was never at an end"
+        assert has_asked.wait(30), "its timeout never passed"
         other.rollback()
         assert preparing.result(30).before == 0
 
@@ -155,7 +155,7 @@ def test_a_command_says_in_one_line_that_the_database_hangs_and_exits_with_2(
         assert "sesame" not in line
 
 
-def test_what_is_logged_of_a_slow_database_is_shown_to_nobody_who_has_no_crawl() -> None:
+def test_what_is_logged_of_a_slow_database_is_not_shown_without_a_crawl() -> None:
     program = """
 import atexit, logging, sys
 atexit.register(logging.getLogger("gossamer.frontier").warning, "Statement x held its connection", stack_info=True)

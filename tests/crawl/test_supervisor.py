@@ -31,7 +31,7 @@ OBEDIENT = "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM]); signal
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the supervisor look around ten times as often as it would, and be less patient."""
+    """Let the supervisor check its workers ten times as often, with shorter timeouts."""
     monkeypatch.setattr(supervisor, "TICK_S", 0.1)
     monkeypatch.setattr(supervisor, "LAST_REPORT_S", 0.5)
 
@@ -198,7 +198,7 @@ if not died_before.exists():
     assert run.repaired == ["w1", "w2"]
 
 
-def test_a_worker_that_is_stuck_inside_a_transaction_does_not_hold_up_whoever_watches_it(
+def test_a_worker_that_is_stuck_inside_a_transaction_does_not_hold_up_its_supervisor(
     tmp_path: Path, frontier: SqliteFrontier
 ) -> None:
     script = f"""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gossamer_simweb import Verdict, WebServer
 
-PATIENCE_S = 120.0  # for machines that have other things to do
+TIMEOUT_S = 120.0  # enough for a busy machine
 EMAIL = "tests@example.org"
 
 
@@ -96,11 +96,11 @@ class Crawl:
         )
 
     def wait_for_requests(self, count: int) -> None:
-        """Wait until the server has answered so many requests."""
+        """Wait until the server has answered this many requests."""
         wait_until(lambda: self.server.answered() >= count, f"{count} requests")
 
     def is_under_way(self, start: Start, count: int) -> bool:
-        """Wait until the server has answered so many requests; say no if the crawl is over first."""
+        """Wait until the server has answered this many requests; return False if the crawl is over before that."""
         wait_until(lambda: start.status is not None or self.server.answered() >= count, f"{count} requests")
         assert not start.status, start.said
         return start.status is None
@@ -152,10 +152,10 @@ class Start:
         """Its exit status, once it has ended."""
         return self._process.poll()
 
-    def end(self, *, status: int = 0, patience_s: float = PATIENCE_S) -> str:
+    def end(self, *, status: int = 0, timeout_s: float = TIMEOUT_S) -> str:
         """Wait until it has ended by itself, with this exit status; return what it printed."""
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=patience_s)
+            self._process.wait(timeout=timeout_s)
         assert self._process.returncode == status, self.said
         return self.said
 
@@ -233,9 +233,9 @@ def is_asked(server: WebServer, host: str) -> bool:
     return any(connection[2:4] == [theirs, established] for connection in connections)
 
 
-def wait_until(happened: Callable[[], bool], what: str, *, patience_s: float = PATIENCE_S) -> None:
+def wait_until(happened: Callable[[], bool], what: str, *, timeout_s: float = TIMEOUT_S) -> None:
     """Look again and again until something has happened."""
-    give_up_s = time.monotonic() + patience_s
+    give_up_s = time.monotonic() + timeout_s
     while not happened():
         assert time.monotonic() < give_up_s, f"waited in vain for {what}"
         time.sleep(0.01)

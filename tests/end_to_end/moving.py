@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.end_to_end.crawls import Crawl
 
-PATIENCE_S = 120.0
+TIMEOUT_S = 120.0
 
 
 def move(crawl: Crawl, to: str) -> str:
@@ -25,11 +25,11 @@ def move(crawl: Crawl, to: str) -> str:
 
 
 def kill_moves(crawl: Crawl, to: str, dice: random.Random, times: int) -> int:
-    """Let so many moves be killed, each after a random number of steps; return how many were not too fast for that."""
+    """Kill this many moves, each after a random number of steps; return how many did not end before that."""
     killed = 0
     for _ in range(times):
         command = [sys.executable, "-m", "tests.crawl.moves", str(crawl.folder), to, str(fatal_step(dice))]
-        ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE_S)
+        ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_S)
         assert ran.returncode in (0, -signal.SIGKILL), ran.stderr
         killed += ran.returncode != 0
     assert_one_way_on(crawl)

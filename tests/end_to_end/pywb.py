@@ -37,7 +37,7 @@ collections:
 
 
 class MissingError(Exception):
-    """There is no pywb to be had here, and why."""
+    """pywb is not available here; the message says why."""
 
 
 class Replayed(NamedTuple):

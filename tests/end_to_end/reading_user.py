@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gossamer.cli import run
-from tests.end_to_end.crawls import PATIENCE_S, environment
+from tests.end_to_end.crawls import TIMEOUT_S, environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def as_reader(
         stdout=subprocess.PIPE,
         env={**environment(), **(variables or {})},
         text=True,
-        timeout=PATIENCE_S,
+        timeout=TIMEOUT_S,
         check=True,
     )
     answers: list[dict[str, Any]] = json.loads(ended.stdout)

@@ -59,7 +59,7 @@ def test_a_name_that_does_not_exist_is_not_asked_for_under_http(tmp_path: Path) 
 def test_where_neither_answers_both_are_tried_until_the_seed_is_given_up(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with simweb.serve(plain_web(sites=1, pages=1, planted=PAGES)) as server, socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # nobody listens
+        unused.bind(("127.0.0.1", 0))  # no server listens
         port = unused.getsockname()[1]
         crawl(f"127.0.0.1:{port}", data, server.dns, status=3)
     https, http = f"https://127.0.0.1:{port}", f"http://127.0.0.1:{port}"

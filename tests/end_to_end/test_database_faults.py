@@ -1,4 +1,4 @@
-"""One crawl, and everything that may happen to its database: nothing is lost, nothing is early, nobody gives up."""
+"""One crawl, and every fault of its database: nothing is lost, no request is early, no worker gives up."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ FAULTS: dict[str, tuple[Callable[[Server], AbstractContextManager[None]], str]] 
 }
 
 
-LONG = {"crash", "pause"}  # they last for so long, all others until somebody has noticed
+LONG = {"crash", "pause"}  # these last for this long, all others until a worker has noticed
 LONG_S = 0.75 * LEASE_S
 
 

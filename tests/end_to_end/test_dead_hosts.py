@@ -95,7 +95,7 @@ def failing(way: str) -> Iterator[Site]:
 
 @contextmanager
 def _full_backlog(port: int) -> Iterator[None]:
-    """Listen where nobody is accepted and nobody else fits into the queue: connecting there takes for ever."""
+    """Listen without accepting, with a full queue: connecting there takes for ever."""
     with socket.socket() as full:
         full.bind((FULL, port))
         full.listen(0)

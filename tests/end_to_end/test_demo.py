@@ -26,7 +26,7 @@ def test_the_demo_goes_on_after_a_kill_and_ends_with_a_clean_verdict(tmp_path: P
         wait_until(lambda: log.exists() and log.stat().st_size > 30_000, "some hundred requests")
         first.kill_group()
     with demo(folder) as second:
-        said = second.end(patience_s=200)
+        said = second.end(timeout_s=200)
     assert "60 sites with 10 pages each" in said
     assert "started 2 times" in said
     assert "0 missed, 0 disallowed, 0 too early for the delay" in said

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gossamer_simweb import WebServer
 
-SITES, PAGES = 3, 120  # so many take long; none is to be found by way of an excluded one alone
+SITES, PAGES = 3, 120  # enough to take long; no page can be found only through an excluded one
 HEEDED_S = 5.0
 
 

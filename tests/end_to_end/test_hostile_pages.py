@@ -128,7 +128,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Crawl, dic
     )  # fmt: skip
     with simweb.serve(WebSpec(sites=8, pages=12, slow_s=0.1, crawl_delay_s=0.2, planted=planted)) as server:
         hostile = {name: f"http://{name.replace('.', '')}.test:{server.port}/" for name in PAGES}
-        # Nothing good may take so long on a busy machine: it would be given up at once.
+        # No good page may take this long on a busy machine: it would be given up at once.
         limits = ("total_timeout=12", "connect_timeout=8", "max_tries=1")
         folder = tmp_path_factory.mktemp("hostile") / "data"
         finished = Crawl(server, folder, delay_s=0.1, workers=1)

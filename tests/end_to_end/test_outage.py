@@ -12,13 +12,13 @@ from tests.end_to_end.crawls import EMAIL, Start, said, wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-SITES = 10  # so many that fail together look like an outage
+SITES = 10  # this many that fail together look like an outage
 
 
 def test_a_robots_txt_that_is_lost_in_an_outage_is_asked_for_again_soon(tmp_path: Path) -> None:
     data, seeds = tmp_path / "data", tmp_path / "seeds.txt"
     with socket.create_server(("127.0.0.1", 0)) as near, socket.socket() as far:
-        far.bind(("0.0.0.0", 0))  # all of 127.0.0.0/8; nobody listens yet
+        far.bind(("0.0.0.0", 0))  # all of 127.0.0.0/8; no server listens yet
         urls = [f"http://127.0.1.{number}:{far.getsockname()[1]}/" for number in range(1, SITES + 1)]
         seeds.write_text("\n".join([f"http://127.0.0.1:{near.getsockname()[1]}/", *urls]))
         flags = ("--delay", "0.1", "--workers", "1", "--allow-network", "127.0.0.0/8", "--set", "retry_wait=0.1")

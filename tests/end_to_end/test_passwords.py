@@ -1,4 +1,4 @@
-"""The database's password: it gets us in, and nobody sees it."""
+"""The database's password: it opens the database, and is never shown."""
 
 from __future__ import annotations
 

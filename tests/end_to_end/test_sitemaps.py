@@ -81,7 +81,7 @@ def test_a_crawl_with_sitemaps_visits_the_exact_set(tmp_path: Path, frontier: st
 
 
 @ON_DISK
-def test_without_the_flag_nobody_asks_for_a_sitemap(tmp_path: Path, frontier: str) -> None:
+def test_without_the_flag_no_sitemap_is_requested(tmp_path: Path, frontier: str) -> None:
     spec = plain_web(sites=2, pages=3, sitemaps=1.0)
     with simweb.serve(spec) as server:
         crawl = Crawl(server, tmp_path / "data", delay_s=0, frontier=frontier)
@@ -92,7 +92,7 @@ def test_without_the_flag_nobody_asks_for_a_sitemap(tmp_path: Path, frontier: st
 
 XML = (("Content-Type", "application/xml"),)
 ODD = (
-    # By convention, and a page for everything: nobody promised a sitemap.
+    # By convention, and a page for everything: no robots.txt promised a sitemap.
     PlantedPage(host="soft.test"),
     PlantedPage(host="soft.test", path="/sitemap.xml", body=b"<html>Not found, with status 200"),
     # Named, and no sitemap; named, and disallowed; named, and there at the second try.

@@ -1,4 +1,4 @@
-"""Crawls that are stopped, in good order or not, and started again; and folders that are not free yet."""
+"""Crawls that are stopped, gracefully or not, and started again; and folders that are not free yet."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def crawl(server: WebServer, tmp_path: Path, frontier: str) -> Crawl:
     return Crawl(server, tmp_path / "data", delay_s=DELAY_S, frontier=frontier)
 
 
-def test_stops_in_good_order_repeat_nothing(crawl: Crawl) -> None:
+def test_graceful_stops_repeat_nothing(crawl: Crawl) -> None:
     for how in ("ctrl-c", "sigterm", "gossamer stop"):
         before = crawl.server.answered()
         with crawl.start() as start:

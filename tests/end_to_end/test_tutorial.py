@@ -30,7 +30,7 @@ import gossamer_simweb as simweb
 from gossamer.cli import run
 from gossamer_simweb import WebPlan, WebSpec, read_log
 from gossamer_simweb.plan import PageKind
-from tests.end_to_end.crawls import PATIENCE_S, environment, wait_until
+from tests.end_to_end.crawls import TIMEOUT_S, environment, wait_until
 from tests.ports import free_port
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def type_and_wait(command: str, folder: Path) -> str:
         except OSError:  # the terminal has no more writers
             pass
         os.close(leader)
-        process.wait(timeout=PATIENCE_S)
+        process.wait(timeout=TIMEOUT_S)
         errors.seek(0)
         return printed(said.decode() + errors.read())
 
@@ -141,7 +141,7 @@ class Terminal:
             os.killpg(self._process.pid, signal.SIGINT)
         elif command:
             if self._process is not None:
-                self._process.wait(timeout=PATIENCE_S)
+                self._process.wait(timeout=TIMEOUT_S)
             with self._output.open("wb") as output:
                 self._process = subprocess.Popen(
                     ["bash", "-c", command], cwd=self._folder, env=environment(), stdin=subprocess.DEVNULL,
@@ -193,7 +193,7 @@ class Judge:
 
     def _check_that_all_was_asked_for(self) -> None:
         written = self.written_down()
-        wait_until(lambda: written <= self.asked_for(), "a busy server to log what it has answered", patience_s=20)
+        wait_until(lambda: written <= self.asked_for(), "a busy server to log what it has answered", timeout_s=20)
 
     def check_while_it_runs(self) -> None:
         """Everything up to now is written down soon, and nothing that was not asked for."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LEASE_S: Final = 4.0
 SLACK_S: Final = 1.5  # for the lease to be looked at, and for what was already at the server
 DELAY_S: Final = 0.7
-PATIENCE_S: Final = 120.0  # two machines, a database and a web are many processes
+TIMEOUT_S: Final = 120.0  # two machines, a database and a web are many processes
 WEB, DATABASE = 10, "192.168.0.1"
 PASSWORD = os.urandom(8).hex()
 
@@ -157,7 +157,7 @@ def test_when_a_machine_dies_the_other_takes_its_sites(network: Network, tmp_pat
             orphaned = wait_for_sites(victim, database)
             killed = time.monotonic()
             victim.kill_group()
-            assert "Nothing is left to fetch" in survivor.end(patience_s=PATIENCE_S)
+            assert "Nothing is left to fetch" in survivor.end(timeout_s=TIMEOUT_S)
         verdict = one.judge(allowed_repeats=3 * len(orphaned), kills=[killed])
         assert verdict.ok, verdict.summary()
         assert orphaned <= asked_since(killed, 0, server)
@@ -183,12 +183,12 @@ def test_a_machine_that_is_cut_off_stops_in_time_loses_its_sites_and_goes_on_whe
             wait_until(lambda: time.monotonic() > cut_s + LEASE_S / 4, "what is under way to fail")
             cables["web"].plug_in()
             wait_until(lambda: not database.execute(LIVES, (str(pid),)).fetchall(), "it to be declared dead")
-            assert time.monotonic() - cut_s > LEASE_S / 2, "nobody ends it while it may still ask"
+            assert time.monotonic() - cut_s > LEASE_S / 2, "no machine ends it while it may still send requests"
             wait_until(lambda: bool(held & asked_since(cut_s, 0, server)), "its sites to be taken over")
             cables["database"].plug_in()
             back_s = time.monotonic()
             for start in (here, away):
-                assert "Nothing is left to fetch" in start.end(patience_s=PATIENCE_S)
+                assert "Nothing is left to fetch" in start.end(timeout_s=TIMEOUT_S)
             assert "declared dead; it drops what it held and joins again" in other.log
             assert away.workers() == []
         theirs = [request.arrived for request in asked_by(1, server)]

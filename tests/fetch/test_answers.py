@@ -155,7 +155,7 @@ async def test_a_head_of_the_largest_size_is_taken_and_a_larger_one_is_refused()
 
 
 @pytest.mark.parametrize("header", [b"image/png", b"application/pdf; x=text/html", b"text/htmlx", b"TEXT/CSS"])
-async def test_a_type_nobody_wants_is_cut_off_behind_the_head(header: bytes) -> None:
+async def test_a_type_that_is_not_accepted_is_cut_off_behind_the_head(header: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\n\r\n" % header
 
     async def wait(peer: Peer) -> None:

@@ -81,7 +81,7 @@ async def test_a_name_that_changes_its_address_after_the_check_is_not_asked_agai
                 assert isinstance(outcome, Fetched)
                 assert outcome.address == "127.0.0.2"
                 outcome = await web.fetch(f"http://rebind.test:{inside.port}/")
-                assert isinstance(outcome, Failed), "nobody listens there on 127.0.0.2"
+                assert isinstance(outcome, Failed), "no server listens there on 127.0.0.2"
             assert names.asked == [("rebind.test", "A")]
             assert inside.connections == 0
 

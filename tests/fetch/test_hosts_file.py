@@ -93,7 +93,7 @@ async def test_the_hosts_file_comes_before_dns(tmp_path: Path) -> None:
         assert await names.resolve("localhost") == Resolved(addresses=("127.0.0.1",))
 
 
-async def test_whoever_names_a_name_server_gets_its_answers_alone(tmp_path: Path) -> None:
+async def test_a_named_name_server_is_the_only_one_asked(tmp_path: Path) -> None:
     file = tmp_path / "hosts"
     file.write_text("192.0.2.1 a.test\n")
     async with (

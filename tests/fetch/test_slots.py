@@ -42,7 +42,7 @@ async def test_a_gate_lets_in_as_many_as_it_may_and_then_in_order() -> None:
     assert inside == [0, 1, 2, 3, 4]
 
 
-async def test_a_gate_lets_nobody_in_while_too_many_bytes_are_held() -> None:
+async def test_a_gate_admits_no_request_while_too_many_bytes_are_held() -> None:
     way = gate(limit=10, max_held_bytes=100)
     await way.enter()
     await way.enter()
@@ -56,7 +56,7 @@ async def test_a_gate_lets_nobody_in_while_too_many_bytes_are_held() -> None:
     assert waiting.done()
 
 
-async def test_whoever_gives_up_waiting_takes_no_place() -> None:
+async def test_a_request_that_gives_up_waiting_takes_no_place() -> None:
     way = gate()
     await way.enter()
     waiting = [asyncio.create_task(way.enter()) for _ in range(3)]
@@ -205,7 +205,7 @@ async def test_a_sitemap_that_finds_no_room_beside_others_is_left_for_later_and_
         is_full.set()
         outcome = await beside
         assert isinstance(outcome, Failed)
-        assert outcome.reason is Reason.CANCELLED, "it is nobody's fault, and asked for again"
+        assert outcome.reason is Reason.CANCELLED, "no site is at fault, and it is requested again"
         go_on.set()
         assert isinstance(await alone, Fetched)
         assert isinstance(await web.fetch(second.url(), kind=RequestKind.SITEMAP), Fetched)

@@ -1,4 +1,4 @@
-"""Golden files: what a set of crawls asked for and kept, recorded. `make golden` writes them anew.
+"""Golden files: what a set of crawls requested and stored, recorded. `make golden` rewrites them.
 
 A change that alters none of a crawl's behaviour leaves them as they are; one that does so on purpose changes them in
 the same commit, where a reader sees what became different.

@@ -1,4 +1,4 @@
-"""Writes the golden files anew: `make golden`, or `make golden ARGS="redirects robots"` for some of them.
+"""Rewrites the golden files: `make golden`, or `make golden ARGS="redirects robots"` for some of them.
 
 Each scenario is crawled on both engines. Where they disagree nothing is written: that is a bug, or a scenario that
 depends on timing.

@@ -189,7 +189,7 @@ class Reducer:
         return self._row(kept)
 
     def _varies(self, record: Record, line: str) -> bool:
-        """Tell whether a header line depends on the port: the length of what was compressed with a port in it."""
+        """Return whether a header line depends on the port: the length of a compressed body that has a port in it."""
         return line.lower().startswith("content-length:") and b"content-encoding" in record.block.lower()
 
     def _known_urls(self, frontier: FrontierReader) -> dict[bytes, str]:

@@ -222,7 +222,9 @@ def test_it_binds_another_worker_unless_the_one_that_heard_it_may_have_died_befo
     assert "instead of 300 s" in found
 
 
-def test_the_answer_that_a_stopped_worker_notices_late_holds_up_nobody_who_has_its_site_by_then(tmp_path: Path) -> None:
+def test_the_answer_that_a_stopped_worker_notices_late_does_not_hold_up_the_new_owner_of_its_site(
+    tmp_path: Path,
+) -> None:
     def judged(name: str, *asked: Asked) -> list[str]:
         folder = log(tmp_path / name, [robots(0), *asked])
         (folder / "crawl.toml").write_text('frontier = "postgresql://shared"\nlease = 20.0\n')

@@ -89,7 +89,7 @@ def test_only_what_is_new_is_read_and_nothing_is_lost_when_a_journal_becomes_a_p
     assert not tail._journals  # nothing is held open that has gone
 
 
-def test_whoever_comes_later_finds_what_became_a_part_just_before(tmp_path: Path) -> None:
+def test_a_later_reader_finds_what_became_a_part_just_before(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     write(store, request("a.test", 9))
     store.close()

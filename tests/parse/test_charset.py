@@ -66,7 +66,7 @@ def test_labels_mean_what_the_standard_says(label: str, charset: str) -> None:
 @pytest.mark.parametrize(
     "label", ["", "utf-7", "utf-32", "bogus", "cp65001", "iso-2022-kr", "hz-gb-2312", "\0", "ü", "x" * 99]
 )
-def test_labels_that_nobody_should_follow_are_ignored(label: str) -> None:
+def test_labels_that_are_not_to_be_followed_are_ignored(label: str) -> None:
     assert charset_of(label) == ""
     assert decode(GERMAN.encode(), label) == (GERMAN, "utf-8")
 

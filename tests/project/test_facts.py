@@ -175,7 +175,7 @@ def quantity(found: re.Match[str]) -> str:
 
 
 def is_default(name: str, value: str) -> bool | None:
-    """Tell whether this is a setting's default; None if it is no setting, or one whose default is no single value."""
+    """Return whether this is a setting's default; None if it is no setting, or its default is no single value."""
     setting = declared(SECTIONS).get(name.removeprefix("--").replace("-", "_"))
     if setting is None or setting.kind is bool or isinstance(setting.field.default, tuple):
         return None

@@ -184,7 +184,7 @@ def test_it_needs_no_environment_at_all(unmade: Copy) -> None:
     assert Path(found).name.startswith("python3"), found
 
 
-def test_a_half_made_venv_is_made_anew_by_one_of_two_starts_at_once(unmade: Copy) -> None:
+def test_a_half_made_venv_is_made_again_by_one_of_two_starts_at_once(unmade: Copy) -> None:
     killed = subprocess.Popen(
         [unmade.launcher], env=bare_environment(), stderr=subprocess.DEVNULL, start_new_session=True
     )

@@ -57,7 +57,7 @@ def test_half_a_page_is_kept(truncated: Truncation) -> None:
     assert judge(fetched(200, body=b"<p>", truncated=truncated)) == Kept()
 
 
-def test_a_type_that_nobody_asked_for_is_refused() -> None:
+def test_a_type_that_is_not_accepted_is_refused() -> None:
     assert judge(fetched(200, "Content-Type: image/png", type_refused=True)) == Refused(reason=Reason.TYPE_REFUSED)
 
 

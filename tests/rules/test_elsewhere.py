@@ -202,7 +202,7 @@ def test_two_who_want_the_same_url_share_its_moment() -> None:
     assert known.reserve(C, delay_s=DELAY_S, now_s=0.0) == 2 * SPACING_S
 
 
-def test_nobody_gets_ahead_of_a_reserved_moment() -> None:
+def test_no_request_gets_ahead_of_a_reserved_moment() -> None:
     known = memory()
     request(known, A, 0.0)
     assert known.reserve(B, delay_s=DELAY_S, now_s=0.0) == SPACING_S
@@ -276,7 +276,7 @@ def test_no_moment_is_reserved_further_ahead_than_a_day() -> None:
     assert len(known._moments) == reserved
 
 
-def test_of_too_many_moments_the_oldest_are_forgotten_and_given_anew() -> None:
+def test_of_too_many_moments_the_oldest_are_forgotten_and_reserved_again() -> None:
     known = memory(max_moments=3)
     request(known, A, 0.0)
     urls = [identify(f"https://central.example/{number}.txt") for number in range(4)]

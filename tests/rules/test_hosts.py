@@ -73,7 +73,7 @@ def may_ask(read: RobotsRead, path: str) -> bool:
 
 
 def is_blocked(read: RobotsRead, wait_s: float = 600.0) -> bool:
-    """Tell whether the host is closed, and that whoever looks at the rules alone finds it closed, too."""
+    """Return whether the host is blocked, and check that its rules alone also allow nothing."""
     if not read.blocked:
         return False
     assert not is_fresh(read.state, NOW_AT)
@@ -236,7 +236,7 @@ def test_one_good_answer_makes_a_host_as_good_as_new() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/x", "/x?y"])
-def test_whoever_looks_only_at_the_rules_of_a_closed_host_asks_for_nothing(path: str) -> None:
+def test_the_rules_alone_of_a_closed_host_allow_nothing(path: str) -> None:
     for state in (judge(answered(500)).state, given_up()):
         assert not allows(rules_of(state), HOST + path)
 
@@ -256,12 +256,12 @@ def test_a_longer_retry_after_holds(retry_after: str, failures: int, wait_s: flo
         assert judge(answered(status, f"Retry-After: {retry_after}"), before).state.blocked_s == wait_s
 
 
-def test_a_wall_clock_that_was_set_back_makes_nobody_wait_for_ever() -> None:
+def test_a_wall_clock_that_was_set_back_makes_no_host_wait_for_ever() -> None:
     before = HostState(host=HOST, failures=1, failing_since=NOW_AT + 100 * DAY_S)
     assert fail_at(before, at_s=0.0).state.failing_since == NOW_AT
 
 
-def test_waits_and_patience_can_be_set() -> None:
+def test_waits_and_the_time_until_giving_up_can_be_set() -> None:
     quick = RobotsSettings(robots_retry_waits_s=(0.1, 0.5), robots_give_up_s=1.0)
     state: HostState | None = None
     waits_s, at_s = [], 0.0
@@ -467,7 +467,7 @@ ANSWERED = HostState(host=HOST, rules="r", expires_at=NOW_AT)
 
 
 def silences(state: HostState | None, reason: Reason, tries: int) -> list[HostState]:
-    """The states of a host that does not answer so many times in a row."""
+    """Return the states of a host that does not answer this many times in a row."""
     found = []
     for _ in range(tries):
         state = after_silence(state, host=HOST, reason=reason, settings=PACE)

@@ -103,14 +103,14 @@ def test_a_longer_delay_never_makes_a_shorter_wait(delay_s: float, more_s: float
 
 
 @pytest.mark.parametrize(("failures", "wait_s"), [(9, 64.0), (10, 21_600.0), (11, 21_600.0), (10**6, 21_600.0)])
-def test_a_site_that_fails_ten_times_is_set_aside_and_tried_again_later(failures: int, wait_s: float) -> None:
+def test_a_site_that_fails_ten_times_is_suspended_and_tried_again_later(failures: int, wait_s: float) -> None:
     settings = PaceSettings()
     asked: dict[str, float | None] = {"crawl_delay_s": None, "retry_after_s": None}
     assert turn_wait_s(settings, delay_s=1.0, failures=failures, **asked) == wait_s
     assert turn_wait_s(settings, delay_s=1.0, failures=0, **asked) == 1.0  # it has answered
 
 
-def test_how_long_a_failing_site_is_set_aside_can_be_set() -> None:
+def test_how_long_a_failing_site_is_suspended_can_be_set() -> None:
     settings = PaceSettings(set_aside_failures=3, set_aside_s=5_000.0)
     waits_s = [
         turn_wait_s(settings, delay_s=100.0, crawl_delay_s=None, retry_after_s=retry_after_s, failures=failures)
@@ -154,7 +154,7 @@ def test_the_gap_inside_a_turn_can_be_set() -> None:
         ("1.5", 1.5),
         ("120.", 120.0),
         ("86400", DAY_S),
-        ("86401", DAY_S),  # nobody keeps us away for longer than a day by one header
+        ("86401", DAY_S),  # one header cannot stop us for longer than a day
         ("9" * 400, DAY_S),
         ("-1", None),
         ("+5", None),

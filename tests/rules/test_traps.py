@@ -115,7 +115,7 @@ def test_what_is_left_of_a_url_is_normalised_and_is_not_stripped_again(parts: li
     assert normalise(left) == left == strip_session(left)
 
 
-def test_only_so_many_combinations_of_parameters_are_followed_under_one_path() -> None:
+def test_a_limited_number_of_combinations_of_parameters_is_followed_under_one_path() -> None:
     guard = TrapGuard(TrapSettings(max_parameter_sets=3))
     urls = [f"{HOST}/shop?{name}=1" for name in "abcd"]
     kept, refused = select(guard, *urls)
@@ -124,7 +124,7 @@ def test_only_so_many_combinations_of_parameters_are_followed_under_one_path() -
     assert select(guard, *more) == (more, {}), "other values, other paths, and what was followed before"
 
 
-def test_only_so_many_hosts_of_a_site_are_followed() -> None:
+def test_a_limited_number_of_hosts_of_a_site_is_followed() -> None:
     guard = TrapGuard(TrapSettings(max_hosts_per_site=2))
     urls = [f"https://{name}.b.test/" for name in "xyz"]
     kept, refused = select(guard, *urls, f"{HOST}/", "https://c.test/")

@@ -79,7 +79,7 @@ def test_links_have_to_match_an_include_pattern_and_none_that_excludes() -> None
     ("language", "wanted", "foreign"),
     [("de", ("de", "en"), False), ("fr", ("de", "en"), True), ("", ("de",), False), ("fr", (), False)],
 )
-def test_a_page_is_foreign_if_it_declares_a_language_that_nobody_wants(
+def test_a_page_is_foreign_if_it_declares_an_unwanted_language(
     language: str, wanted: tuple[str, ...], foreign: bool
 ) -> None:
     assert is_foreign(language, wanted) is foreign

@@ -47,7 +47,7 @@ def test_another_process_tells_the_same_story_and_another_seed_another_one() -> 
     assert simulate(8).trace_hash not in run.stdout
 
 
-def test_time_passes_only_when_nobody_has_anything_to_do() -> None:
+def test_time_passes_only_when_no_process_is_ready() -> None:
     scheduler = Scheduler(Random(1))
     process = Process(scheduler, "p", has_thread=True)  # type: ignore[abstract]
     scheduler.processes.append(process)

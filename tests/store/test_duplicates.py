@@ -110,7 +110,7 @@ def test_the_index_says_which_records_are_revisits(crawl: tuple[Path, PageRow, P
     assert [line and line["mime"] for line in lines] == ["text/html", "warc/revisit", "text/html"]
     assert lines[1] is not None
     assert (lines[1]["digest"], lines[1]["status"]) == (second.payload_digest, "200")
-    index_of(segment).unlink()  # written anew from the records it is the same
+    index_of(segment).unlink()  # rebuilt from the records, it is the same
     repair(folder)
     assert index_of(segment).read_bytes() == written
     assert not open_index_of(segment).exists()

@@ -27,7 +27,7 @@ def test_names_say_what_when_and_by_whom(tmp_path: Path) -> None:
         assert names.stem_of(path) == stem
 
 
-def test_files_of_others_are_nobodys() -> None:
+def test_files_of_other_programs_belong_to_no_worker() -> None:
     for name in ("notes.txt", "part-1.parquet", "gossamer-20260101-w-1.warc.gz", "crawl.tmp"):
         assert names.worker_of(Path(name)) is None
 

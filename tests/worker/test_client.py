@@ -246,5 +246,5 @@ async def _release_during_a_claim(folder: Path) -> None:
 
 async def _until(happened: Callable[[], bool], within_s: float = 30.0) -> None:
     async with asyncio.timeout(within_s):
-        while not happened():  # noqa: ASYNC110 - what is waited for tells nobody
+        while not happened():  # noqa: ASYNC110 - the condition has no event
             await asyncio.sleep(0.01)

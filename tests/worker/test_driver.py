@@ -144,5 +144,5 @@ async def _look_up_slowly(folder: Path) -> None:
 
 async def _until(happened: Callable[[], bool]) -> None:
     async with asyncio.timeout(5):
-        while not happened():  # noqa: ASYNC110 - what is waited for tells nobody
+        while not happened():  # noqa: ASYNC110 - the condition has no event
             await asyncio.sleep(0.01)

@@ -43,7 +43,7 @@ def test_who_was_declared_dead_has_no_lease() -> None:
     assert lease.is_over
 
 
-def test_where_nobody_else_ends_workers_there_is_nothing_to_renew() -> None:
+def test_without_other_machines_there_is_no_lease_to_renew() -> None:
     lease = Lease(None, Clock())
     assert lease.may_start
     assert not lease.is_over
