@@ -111,7 +111,7 @@ def test_a_site_that_becomes_due_later_does_not_hide_one_that_is_more_overdue() 
     assert bench.until_due(11.0) == 0.0  # both are found due
     site = begin(bench, 11.0)
     assert site.site == "early.test"
-    bench.finish(site, 2.0)  # due before anyone else
+    bench.finish(site, 2.0)  # due before any other site
     assert begin(bench, 11.0) is site
 
 

@@ -4,7 +4,7 @@
 
 Every size has a million sites (or as many as URLs, if fewer) and a database of its own. A claim is the whole
 operation, of 100 sites; pages are those of tables and indexes, in memory or not, as the server counts them. Rates are
-wall time with everybody on one machine. Fails if a claim sorts or scans, or touches more than 1.2 times as many pages
+wall time with all of them on one machine. Fails if a claim sorts or scans, or touches more than 1.2 times as many pages
 at the largest size as at the smallest.
 """
 

@@ -2,10 +2,10 @@
 
     python -m bench postgres owners --processes 8 --workers 50 --sites 200000 --kills 8 --seconds 60
 
-Every worker has a connection of its own and notes, before it goes on, what it owns since when and what it is about to
-give back, in a file that outlives it. A quarter of the sites is new: they come in while others are claimed, and several
-workers bring the same ones. Killed processes are recovered by two at once, and by the heartbeats of all others. Fails
-if a site was ever owned twice, anything is left with the dead, a URL or a counter went wrong, or anybody deadlocked.
+Every worker has its own connection. In a file that outlives it, it records at once what it owns since when, and what it
+is about to release. A quarter of the sites is new: they are added while others are claimed, several workers adding the
+same ones. Two processes at once recover the killed ones, as do the heartbeats of all others. Fails if a site ever had
+two owners, a dead worker still owns one, a URL or a counter is wrong, or there was a deadlock.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ URLS = [f"https://a.test/{number}" for number in range(4)]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A crawl that goes on: some of its rows are in a part, some in a journal, and one URL came twice."""
+    """A running crawl: some of its rows are in a part, some in a journal, and one URL came twice."""
     with Crawl(tmp_path / "a") as crawl:
         crawl.add(*URLS)
         crawl.run()

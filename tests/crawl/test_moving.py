@@ -1,4 +1,4 @@
-"""A crawl is carried over to another database whole, whatever happens on the way, and goes on there alone."""
+"""A crawl is moved to another database completely, in spite of any fault on the way, and resumes only there."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Crawl:
         trap_bounds: Mapping[str, int] | None = None,
         **terms: str | bool,
     ) -> Verdict:
-        """Let the server's log tell how it went."""
+        """Judge the crawl by the server's log."""
         expected = simweb.expected(self.server.web, self.seeds, token="Gossamer", **terms)  # type: ignore[arg-type]
         return simweb.judge(
             self.server.log(),

@@ -37,7 +37,7 @@ def kill_moves(crawl: Crawl, to: str, dice: random.Random, times: int) -> int:
 
 
 def assert_one_way_on(crawl: Crawl) -> None:
-    """A start goes on where the crawl was, or says that the move has to be finished."""
+    """Check that a start resumes the crawl, or says that the move has to be finished."""
     before = crawl.server.answered()
     with crawl.start() as start:
         wait_until(lambda: start.status is not None or crawl.server.answered() > before, "a request, or a refusal")

@@ -1,4 +1,4 @@
-"""A program that runs commands as a user who may only read, and tells what they said and what they changed.
+"""A program that runs commands as a user with only read access, and reports what they printed and changed.
 
 Started by root, it becomes another user. The interpreter itself may lie where that user cannot go, so all commands run
 once before on a folder for practice: that loads every module that they need.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 NOBODY = 65534
-SHARED_MEMORY = "frontier.sqlite-shm"  # SQLite's own, in which those who read note that they do
+SHARED_MEMORY = "frontier.sqlite-shm"  # SQLite's own, in which readers register
 FOLDER, ELSEWHERE = "{folder}", "{elsewhere}"  # in a command
 
 

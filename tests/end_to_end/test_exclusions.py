@@ -1,4 +1,4 @@
-"""What the operator excludes while a crawl runs is left alone within five seconds, as the server's own log tells."""
+"""A site that the operator excludes during a crawl gets no more requests after five seconds, by the server's log."""
 
 from __future__ import annotations
 

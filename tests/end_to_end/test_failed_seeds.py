@@ -1,4 +1,4 @@
-"""The end of a crawl tells what became of its seeds, and its exit status whether any of them gave a page."""
+"""A crawl prints at its end how its seeds ended; its exit status says whether any of them gave a page."""
 
 from __future__ import annotations
 

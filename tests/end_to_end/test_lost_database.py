@@ -28,7 +28,7 @@ SLACK_S = 1.5  # for the lease to be looked at, and for what was already at the 
 
 
 class Database:
-    """A database of a crawl's own that can be closed to newcomers; who is in stays."""
+    """A crawl's own database that can refuse new connections; open ones stay."""
 
     def __init__(self, outside: psycopg.Connection[Any]) -> None:
         self.address = new_database()

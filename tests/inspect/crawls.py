@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 BEGAN_AT = 1_767_225_600.0  # 2026-01-01, 00:00 UTC
 HTML = "<html><title>Größe</title><p>Ein paar Wörter.</p></html>"
-CHARSET = "macintosh"  # not what anyone would guess from so few bytes
+CHARSET = "macintosh"  # cannot be guessed from so few bytes
 
 
 def html_answer(url: str, number: int) -> Fetched:

@@ -82,7 +82,7 @@ def test_only_what_is_new_is_read_and_nothing_is_lost_when_a_journal_becomes_a_p
     write(store, request("a.test", 8))
     tail.look(NOW_AT)
     write(store, request("a.test", 7))
-    store.close()  # the journal has become a part before anyone looked again
+    store.close()  # the journal has become a part before the next look
     assert tail.look(NOW_AT).busiest[0].requests == 4
     assert tail.look(NOW_AT).busiest[0].requests == 4
     assert sum(read) == 4

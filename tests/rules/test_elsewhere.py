@@ -1,4 +1,4 @@
-"""robots.txt files on other sites: what is kept, when they may be requested, and what they mean for who was asked."""
+"""robots.txt files on other sites: what is kept, when one may be requested, what it means for the redirecting host."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_a_site_that_shows_the_same_again_and_again_is_followed_no_further_until
     guard.note_page(SITE, 0)
     kept, refused = select(guard, f"{HOST}/more", f"{HOST}/0", "https://b.test/")
     assert (kept, refused) == ([f"{HOST}/0", "https://b.test/"], {Trap.SAME_CONTENT: 1}), "known links and others pass"
-    assert select(guard, f"{HOST}/more", site="b.test")[0], "nor is it anybody else's fault"
+    assert select(guard, f"{HOST}/more", site="b.test")[0], "and other sites are not affected"
     guard.note_page("b.test", 99)
     guard.note_page(SITE, 99)
     assert select(guard, f"{HOST}/again")[0], "what another site has shown is new on this one"

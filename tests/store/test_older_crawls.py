@@ -30,7 +30,7 @@ def test_columns_that_a_part_lacks_are_empty(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         rows = [keep(store, number) for number in range(3)]
     make_older(tmp_path)
-    with new_store(tmp_path) as store:  # the crawl goes on
+    with new_store(tmp_path) as store:  # the crawl is resumed
         rows.append(keep(store, 3))
     assert list(pages(tmp_path)) == rows
     assert numbers(last_pages(tmp_path)) == [0, 1, 2, 3]

@@ -161,7 +161,7 @@ def test_journals_become_parts_beside_the_worker(tmp_path: Path) -> None:
         store.sync()
         process = store._finisher._process
         assert process is not None
-        for number in range(10, 15):  # the worker goes on meanwhile
+        for number in range(10, 15):  # the worker continues meanwhile
             keep(store, number)
         store.sync()
         assert process.wait() == 0
