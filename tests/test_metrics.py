@@ -59,3 +59,17 @@ def test_counting_costs_microseconds() -> None:
             metrics.FRONTIER_OPERATION_SECONDS.labels("add").observe(0.01)
         best_s.append((time.perf_counter() - began) / rounds)
     assert min(best_s) < 50e-6  # about 3 µs when nothing else runs
+
+
+def test_what_a_worker_counted_stays_counted_when_the_worker_is_gone() -> None:
+    before = snapshot()
+    counts, others = metrics.WorkerCounts(), metrics.WorkerCounts()
+    for each in (counts, others):
+        each.add(metrics.REQUESTS_TOTAL, "page", "2xx")
+        each.add(metrics.CLAMPED_DELAYS_TOTAL, times=2)
+    assert counts.by_label(metrics.REQUESTS_TOTAL) == {"page": 1}
+    del counts, each
+    after = snapshot()
+    assert after["gossamer_clamped_delays_total"] == before["gossamer_clamped_delays_total"] + 4
+    name = "gossamer_requests_total{kind=page,result=2xx}"
+    assert after[name] == before.get(name, 0) + 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter as Totals
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily
@@ -31,10 +31,12 @@ class WorkerCounts:
     """What one worker has counted: its heartbeats and the registry read the same figures."""
 
     _all: ClassVar[WeakSet[WorkerCounts]] = WeakSet()
+    _ended: ClassVar[Totals[tuple[WorkerCounter, tuple[str, ...]]]] = Totals()  # so that no counter ever falls
 
     def __init__(self) -> None:
         self.totals: Totals[tuple[WorkerCounter, tuple[str, ...]]] = Totals()
         self._all.add(self)
+        finalize(self, self._ended.update, self.totals)
 
     def add(self, counter: WorkerCounter, *labels: str, times: int = 1) -> None:
         """Count something."""
@@ -51,11 +53,13 @@ class WorkerCounts:
     @classmethod
     def collect(cls) -> Iterator[CounterMetricFamily]:
         """Yield every counter, summed over the workers of this process: the registry calls this."""
-        sums = sum((counts.totals for counts in cls._all), Totals[tuple[WorkerCounter, tuple[str, ...]]]())
+        sums = sum((counts.totals for counts in cls._all), cls._ended)
         for counter in (each for each in globals().values() if isinstance(each, WorkerCounter)):
             family = CounterMetricFamily(counter.name, counter.documentation, labels=counter.labels)
+            if not counter.labels:
+                family.add_metric((), sums[counter, ()])
             for (counted, labels), times in sums.items():
-                if counted is counter:
+                if counted is counter and labels:
                     family.add_metric(labels, times)
             yield family
 
