@@ -12,6 +12,7 @@ The rules that make a scenario deterministic, also on a busy machine, with one w
 from __future__ import annotations
 
 import gzip
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -96,9 +97,17 @@ def robots_moved(host: str, to: str, *, path: str = "/robots.txt") -> PlantedPag
     return PlantedPage(host=host, path=path, status=301, headers=(("Location", link_to(to)),), is_robots=True)
 
 
+def _gzip(data: bytes) -> bytes:
+    """Compress data to the same bytes with every version of Python: `gzip.compress` names the system in some."""
+    packed = io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0, filename="") as file:
+        file.write(data)
+    return packed.getvalue()
+
+
 def sitemap(host: str, path: str, body: str, *headers: tuple[str, str], packed: bool = False) -> PlantedPage:
     """Return a sitemap."""
-    data = gzip.compress(body.encode(), mtime=0) if packed else body.encode()
+    data = _gzip(body.encode()) if packed else body.encode()
     return PlantedPage(host=host, path=path, headers=headers or (XML,), body=data)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -49,6 +50,7 @@ def check_schema(connection: psycopg.Connection[Any], place: str) -> None:
     refuse_other_schema(place, schema_version(connection), len(_scripts()))
 
 
+@cache
 def _scripts() -> list[Traversable]:
     return sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
 

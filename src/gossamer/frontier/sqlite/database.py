@@ -9,6 +9,7 @@ import sqlite3
 import time
 from abc import ABC, abstractmethod
 from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -281,6 +282,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     )
 
 
+@cache
 def _scripts() -> list[Traversable]:
     return sorted((f for f in (_FOLDER / "migrations").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
 
