@@ -238,7 +238,7 @@ class FrontierClient:
     # ------------------------------------------------------------------ trouble
 
     def _note_failure(self, error: Exception) -> None:
-        # Without its database a worker goes on with what it holds, for half its lease; without its disk it does not.
+        # Without its database a worker continues with what it holds for half its lease; without its disk it stops.
         self.is_halted = self._frontier.lease_s is None or not isinstance(error, FrontierError)
         if (trouble := f"cannot write: {error}") != self.trouble:
             until = "until they can" if self.is_halted else "after half the lease"

@@ -97,7 +97,7 @@ def schema_version(connection: psycopg.Connection[Any]) -> int:
 def begin_crawl(
     connection: psycopg.Connection[Any], name: str, *, standing: str = "live", identity: str | None = None
 ) -> bool:
-    """Begin a crawl if there is none of this name; tell whether it was begun."""
+    """Begin a crawl if there is none of this name; return whether it was begun."""
     if _crawl_row(connection, name) is not None:
         return False
     with connection.transaction():

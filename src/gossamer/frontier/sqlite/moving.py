@@ -292,7 +292,7 @@ def _with_flags(row: Row, flags: Sequence[int]) -> Row:
 
 
 def is_in_use(path: Path) -> bool:
-    """Tell whether a file holds the frontier of a crawl that knows any URLs and was not moved; changes nothing."""
+    """Return whether a file holds the frontier of a crawl that knows any URLs and was not moved; changes nothing."""
     with (
         suppress(sqlite3.DatabaseError),
         closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as file,
@@ -304,7 +304,7 @@ def is_in_use(path: Path) -> bool:
 
 
 def _is_movable(connection: sqlite3.Connection) -> bool:
-    """Tell whether a file is of a version that can be moved."""
+    """Return whether a file is of a version that can be moved."""
     return any(name == "standing" for _, name, *_ in connection.execute("PRAGMA table_info(crawl)"))
 
 
