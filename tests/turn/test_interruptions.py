@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from gossamer.records import Done, GivenUp, HostState, Kind, Outcome, Reason, Retry
+from gossamer.rules.hosts import HANG_UP_S
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.pace import PaceSettings
 from gossamer.rules.sitemaps import SitemapSettings
@@ -184,7 +185,7 @@ def interrupt(world: World, trace: Sequence[str], step: int, links: Sequence[Any
     assert reported == list(links[: len(reported)])
     is_request = trace[step].startswith("ask ") and not trace[step].startswith("ask elsewhere")
     if is_request:  # it may have been made: the site waits its delay from now on
-        assert result.ended_s == world.clock_s
+        assert result.ended_s == world.clock_s + (HANG_UP_S if world.site.delay_s else 0.0)
     assert (result.ended_s is not None) == (is_request or bool(world.requests))
     if result.ended_s is not None:
         assert result.wait.wait_s >= world.site.delay_s
@@ -328,7 +329,7 @@ def test_a_bug_of_the_turn(says: str, world: Mapping[str, Any], wanted: Mapping[
 def test_a_cancelled_request_makes_the_site_wait_from_the_moment_of_its_end() -> None:
     world = World(interrupt_at=0)
     result = world.play()
-    assert (result.ended_s, result.wait.wait_s) == (START_S, 70.0)
+    assert (result.ended_s, result.wait.wait_s) == (START_S + HANG_UP_S, 70.0)
 
 
 def test_a_turn_that_is_cancelled_before_its_first_request_need_not_wait() -> None:

@@ -19,7 +19,7 @@ from gossamer.records import (
     UrlState,
     UrlStatus,
 )
-from gossamer.rules.hosts import NOTHING_ALLOWED, refusal_of
+from gossamer.rules.hosts import HANG_UP_S, NOTHING_ALLOWED, refusal_of
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.pace import PaceSettings
 from gossamer.rules.scope import ScopeSettings
@@ -298,7 +298,7 @@ def check_requests(world: World, result: TurnResult) -> None:
         assert result.ended_s is not None
         assert result.ended_s >= previous_s
     if isinstance(world.interrupted, Ask):  # it may have been made
-        assert result.ended_s == world.clock_s
+        assert result.ended_s == world.clock_s + (HANG_UP_S if world.site.delay_s else 0.0)
     blocked = {state.host for state in world.hosts if state.blocked_s and not state.silent}
     assert not blocked & {request.host for request in world.requests}
     if result.ended_s is None:

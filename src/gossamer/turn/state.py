@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.records import Failed, GivenUp, Link, Reason, Retry
 from gossamer.rules.answers import Refused, TryLater, http_fallback, judge_answer, retry_wait_s, shows_trouble
-from gossamer.rules.hosts import NO_ADDRESS, after_silence, answers, hang_up_s, is_answered, is_silence
+from gossamer.rules.hosts import HANG_UP_S, NO_ADDRESS, after_silence, answers, hang_up_s, is_answered, is_silence
 from gossamer.rules.pace import TurnWait, WaitCause, step_gap_s, turn_wait, with_slowness
 from gossamer.rules.sitemaps import reason_for
 from gossamer.turn.effects import Count, Effects, TurnResult
@@ -200,7 +200,7 @@ class Turn:
     def interrupt(self, interrupted: StepInterruptedError) -> None:
         """Take in that a step did not end. A request that was under way may have been made: it counts."""
         if self._asking:  # plant: cancelled-request-forgotten
-            self.ended_s = interrupted.moment.clock_s
+            self.ended_s = interrupted.moment.clock_s + (HANG_UP_S if self.site.delay_s else 0.0)
         if interrupted.bug is not None:
             self.settle_after_bug(interrupted.bug)
 
