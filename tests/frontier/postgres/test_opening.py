@@ -21,8 +21,6 @@ from tests.frontier import postgres_server
 from tests.frontier.samples import beating, link
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.frontier.labs import PostgresLab
 
 
@@ -42,18 +40,10 @@ def test_a_crawl_that_names_or_places_sites_differently_is_refused(
         lab.open()
 
 
-def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(
-    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scripts = migrating._SCRIPTS
-    for number in ("0001", "0002"):
-        (script,) = [file for file in scripts.iterdir() if file.name.startswith(number)]
-        (tmp_path / script.name).write_bytes(script.read_bytes())
+def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(version: str) -> None:
     address = postgres_server.new_database(version)
     with BoundedConnection.connect(address, autocommit=True) as old:
-        monkeypatch.setattr(migrating, "_SCRIPTS", tmp_path)
-        migrate(old, "there")
-        monkeypatch.undo()
+        migrate(old, "there", migrating.all_scripts()[:2])
         old.execute("SET search_path = gossamer")
         crawl = (1, "x", NORMALISER_VERSION, SUFFIX_LIST_VERSION, json.dumps({"lease": "60"}))
         old.execute(

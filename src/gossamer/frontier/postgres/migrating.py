@@ -26,9 +26,12 @@ TERMS_VERSION = 2  # the first that kept it
 _LOCK = 0x676F7373616D6572  # held while the schema changes; any number that no other program uses
 
 
-def migrate(connection: BoundedConnection, place: str) -> None:
-    """Run the numbered scripts that are missing, each once. The first process runs them; others wait for it."""
-    scripts = _scripts()
+def migrate(connection: BoundedConnection, place: str, scripts: Sequence[Traversable] | None = None) -> None:
+    """Run the numbered scripts that are missing, each once. The first process runs them; others wait for it.
+
+    `scripts` are those of another version: a test makes an older database with them.
+    """
+    scripts = scripts or all_scripts()
     version = schema_version(connection)
     if version == len(scripts):
         return
@@ -47,11 +50,12 @@ def refuse_no_schema(connection: psycopg.Connection[Any], name: str, place: str)
 
 def check_schema(connection: psycopg.Connection[Any], place: str) -> None:
     """Refuse a database with a schema that this version does not read; changes nothing."""
-    refuse_other_schema(place, schema_version(connection), len(_scripts()))
+    refuse_other_schema(place, schema_version(connection), len(all_scripts()))
 
 
 @cache
-def _scripts() -> list[Traversable]:
+def all_scripts() -> list[Traversable]:
+    """Return the scripts of this version in their order."""
     return sorted((file for file in _SCRIPTS.iterdir() if file.name.endswith(".sql")), key=lambda file: file.name)
 
 
