@@ -14,6 +14,7 @@ from gossamer.rules.pace import PaceSettings
 from gossamer.rules.sitemaps import SitemapSettings
 from gossamer.turn import Hooks
 from gossamer.turn.sitemaps import PORTION_LINKS
+from gossamer.turn.steps import Commit
 from gossamer.urls import hash_url
 from tests.turn.rows import HOME, NEXT, ROBOTS, WWW, moved, robots
 from tests.turn.scripted import HOST, OPEN, START_S, World, answered, failed, links_of, outcomes_of, parsed, queued
@@ -336,3 +337,18 @@ def test_a_turn_that_is_cancelled_before_its_first_request_need_not_wait() -> No
     world = World(interrupt_at=0, site_delays_s={"a.test": 90.0})
     result = world.play()
     assert (result.ended_s, result.wait.wait_s) == (None, 0.0)
+
+
+@pytest.mark.parametrize("former", [None, replace(OPEN, expires_at=0.0)], ids=["no rules", "old rules"])
+def test_rules_that_are_perhaps_not_durable_are_asked_for_again(former: HostState | None) -> None:
+    world = World(hosts=(former,) if former else (), interrupt_at=1)
+    world.play()
+    assert isinstance(world.interrupted, Commit)
+    assert world.site.hosts.get(HOST) == former
+
+
+def test_a_site_delay_that_is_perhaps_not_durable_is_committed_again() -> None:
+    world = World(interrupt_at=0, site_delays_s={"a.test": 90.0})
+    world.play()
+    assert isinstance(world.interrupted, Commit)
+    assert world.site.own_delay_s < world.site.delay_s == 90.0

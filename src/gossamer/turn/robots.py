@@ -12,7 +12,7 @@ from gossamer.rules.answers import retry_after_of
 from gossamer.rules.elsewhere import MAX_HOPS, FoundRobots, judge_found
 from gossamer.rules.hosts import asked_delay_s, is_fresh, refusal_of, robots_redirect, robots_url, rules_of
 from gossamer.turn.sitemaps import collect_sitemaps
-from gossamer.turn.steps import AskElsewhere, Commit, Missing
+from gossamer.turn.steps import AskElsewhere, Commit, Missing, StepInterruptedError
 from gossamer.urls import host_of, identify
 
 if TYPE_CHECKING:
@@ -27,11 +27,16 @@ def obey_site_delay(turn: Turn) -> Generator[Step, Any, None]:
     """Give a site the delay that the operator wants for it; the frontier knows it before the site is asked."""
     site = turn.site
     wanted_s = turn.settings.site_delays_s.get(site.site, 0.0)
-    if wanted_s > site.own_delay_s:
+    former_s = site.own_delay_s
+    if wanted_s > former_s:
         site.own_delay_s = wanted_s
         _lengthen_delay(turn)
         turn.effects.own_delay_s = site.own_delay_s
-        yield Commit(effects=turn.take_effects())
+        try:
+            yield Commit(effects=turn.take_effects())
+        except StepInterruptedError:
+            site.own_delay_s = former_s  # perhaps it is not durable: the site's next turn commits it again
+            raise
 
 
 def obtain_permission(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, bool]:
@@ -83,8 +88,14 @@ def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[St
         site.take_urls_of(url.host)  # they stay queued until the block ends
         return None
     # The rules are durable before the page that they allow is asked for; a long delay at once.
-    # plant: rules-not-committed-first
-    yield Commit(effects=turn.take_effects(), urgent=site.own_delay_s > settings.pace.delay_s)
+    try:
+        # plant: rules-not-committed-first
+        yield Commit(effects=turn.take_effects(), urgent=site.own_delay_s > settings.pace.delay_s)
+    except StepInterruptedError:
+        # Perhaps they are not durable: the site's next turn asks for them again.
+        del site.hosts[url.host]
+        site.hosts.update({url.host: former} if former else {})
+        raise
     return read.state
 
 
