@@ -36,7 +36,7 @@ TIMEOUT_S: Final = 1_800.0
 # Lower than the defaults, so that a crawl ends soon.
 TRAP_LIMITS: Final = {
     "max_years_ahead": 1, "max_years_back": 1, "max_parameter_sets": 15, "max_hosts_per_site": 20,
-    "same_content_patience": 20, "site_budget": 30,
+    "same_content_pages": 20, "site_budget": 30,
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def trap_bounds(limits: Mapping[str, int], *, workers: int) -> dict[str, int]:
         "parameters": 1 + limits.get("max_parameters", 20),
         "filters": 1 + workers * limits["max_parameter_sets"],
         "flood": 1 + workers * limits["max_hosts_per_site"],
-        "same": 1 + 2 * workers * (limits["same_content_patience"] + 4),  # two links on each page
+        "same": 1 + 2 * workers * (limits["same_content_pages"] + 4),  # two links on each page
         "pagination": 1 + limits["site_budget"],
         "redirects": 1 + 2 * 11,  # two chains, and ten redirects followed of each
         "missing": 1 + 3 * limits["site_budget"],  # three links on each page

@@ -242,6 +242,28 @@ def test_a_removed_setting_as_a_flag_is_refused() -> None:
     assert refusal(max_head="1MB") == "--max-head is no longer a setting: it was removed, leave it out"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traps:
+    """A section with a setting that had another name before."""
+
+    site_budget_per_referrer: int = 1
+
+
+def test_the_former_name_of_a_setting_is_read_where_an_earlier_version_may_have_written_it(tmp_path: Path) -> None:
+    sections = {"traps": Traps}
+    file = toml(tmp_path, "site_budget_per_voice = 7\n")
+    assert gather(sections, file=file, environment={}, flags={})["traps"].site_budget_per_referrer == 7
+    environment = {"GOSSAMER_SITE_BUDGET_PER_VOICE": "8"}
+    assert gather(sections, file=file, environment=environment, flags={})["traps"].site_budget_per_referrer == 8
+    with pytest.raises(
+        GossamerError, match=r"^--site-budget-per-voice has another name now: use --site-budget-per-ref"
+    ):
+        gather(sections, file=None, environment={}, flags={"site_budget_per_voice": 9})
+    file = toml(tmp_path, 'site_budget_per_voice = "x"\n')
+    with pytest.raises(GossamerError, match=r"^site_budget_per_voice \(crawl.toml, line 1\) must be a whole number"):
+        gather(sections, file=file, environment={}, flags={})
+
+
 def test_two_sections_may_not_share_a_key() -> None:
     with pytest.raises(AssertionError, match="delay is a setting of both one and two"):
         gather({"one": Pace, "two": Pace}, file=None, environment={}, flags={})

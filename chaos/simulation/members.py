@@ -101,7 +101,7 @@ def _settings(terms: Terms, scope: Scope) -> Settings:
         step_gap_s=terms.step_gap_s,
         retry_wait_s=RETRY_WAIT_S,
         max_tries=MAX_TRIES,
-        set_aside_s=5.0,
+        suspension_s=5.0,
     )
     sections["robots"] = RobotsSettings(robots_retry_waits_s=(0.5, 1.0), robots_give_up_s=1.0)
     sections["outage"] = OutageSettings(outage_sites=3)

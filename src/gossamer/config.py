@@ -33,6 +33,13 @@ if TYPE_CHECKING:
 
 # Settings of earlier versions that are constants now. Each crawl.toml of such a version names all of them.
 REMOVED: Final = frozenset({"max_head", "min_speed", "min_speed_window", "outage_patience"})
+# Settings that had another name in an earlier version, and their names now.
+RENAMED: Final = {
+    "same_content_patience": "same_content_pages",
+    "set_aside": "suspension",
+    "set_aside_failures": "suspension_failures",
+    "site_budget_per_voice": "site_budget_per_referrer",
+}
 
 _PREFIX = "GOSSAMER_"
 _NOT_SETTINGS = re.compile("GOSSAMER_(PYTHON|LAUNCHER|PROGRAM|TEST_.*)")  # for the launcher, `commands` and the tests
@@ -72,7 +79,7 @@ class _Source:
     given: Mapping[str, object]
     spell: Callable[[str], str]
     place: Callable[[str], str] = lambda _key: ""
-    may_be_old: bool = True  # written for an earlier version, perhaps: its removed settings are ignored
+    may_be_old: bool = True  # written for an earlier version, perhaps: removed settings are ignored, old names read
 
     def name(self, key: str) -> str:
         """Return a setting as it was given, and where."""
@@ -98,9 +105,10 @@ def gather(
     values: dict[str, object] = {}
     ignored: list[str] = []
     for source in (_from_file(file), _from_environment(environment), _from_flags(flags, spell or _flag)):
-        for key, value in source.given.items():
+        for given, value in source.given.items():
+            key = RENAMED.get(given, given) if source.may_be_old else given
             if key in known:
-                values[key] = _check(known[key], value, source)
+                values[key] = _check(known[key], value, source.name(given))
             elif key in REMOVED and source.may_be_old:
                 ignored.append(source.name(key))
             else:
@@ -212,15 +220,17 @@ def _flag(key: str) -> str:
 def _unknown(key: str, known: Mapping[str, Setting], source: _Source) -> str:
     if key in REMOVED:
         return f"{source.name(key)} is no longer a setting: it was removed, leave it out"
+    if RENAMED.get(key) in known:
+        return f"{source.name(key)} has another name now: use {source.spell(RENAMED[key])}"
     nearest = get_close_matches(key, known, n=1, cutoff=0)[0]
     return f"{source.name(key)} is not a setting; did you mean {source.spell(nearest)}?"
 
 
-def _check(setting: Setting, value: object, source: _Source) -> Any:
+def _check(setting: Setting, value: object, name: str) -> Any:
     try:
         return _convert(setting, value)
     except ValueError as expected:
-        raise GossamerError(f"{source.name(setting.key)} must be {expected}, not {value!r}") from None
+        raise GossamerError(f"{name} must be {expected}, not {value!r}") from None
 
 
 def _build(section: type[Any], name: str, known: Mapping[str, Setting], values: Mapping[str, object]) -> Any:

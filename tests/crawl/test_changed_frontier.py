@@ -113,7 +113,7 @@ def test_settings_that_were_edited_by_hand_do_not_hide_the_file(capsys: pytest.C
     settings.write_text(settings.read_text().replace('frontier = ""', f'frontier = "{address}"'))
     assert "`gossamer move --to" in refusal(capsys)
     Path("data/frontier.json").unlink()  # as after an older version, which would have begun an empty crawl
-    assert "delete that file if the crawl in the database is the one to go on with" in refusal(capsys)
+    assert "delete that file if the crawl in the database is the one to resume" in refusal(capsys)
 
 
 def test_a_database_that_was_lost_is_not_created_again(capsys: pytest.CaptureFixture[str]) -> None:

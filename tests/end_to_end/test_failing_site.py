@@ -25,7 +25,7 @@ SUSPENDED_S = 8.0
 FAILURES = 3
 # A front page that links to this many pages, each of which fails once.
 WEB = plain_web(sites=1, pages=1 + FAILURES, seed=3, flaky=0.9, links=0, links_across=0, www=0, robots_missing=1)
-FLAGS = ("--set", f"set_aside_failures={FAILURES}", "--set", f"set_aside={SUSPENDED_S}", "--set", "retry_wait=7")
+FLAGS = ("--set", f"suspension_failures={FAILURES}", "--set", f"suspension={SUSPENDED_S}", "--set", "retry_wait=7")
 
 
 def test_it_is_suspended_tried_again_and_recovers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -472,7 +472,7 @@ TRAPS: Final = Scenario(
     seeds=front("limits.test"),
     flags=(
         *("--max-pages-per-site", "14", "--set", "max_path_segments=8", "--set", "max_parameters=5"),
-        *("--set", "max_parameter_sets=6", "--set", "same_content_patience=4", "--set", "max_hosts_per_site=5"),
+        *("--set", "max_parameter_sets=6", "--set", "same_content_pages=4", "--set", "max_hosts_per_site=5"),
         *("--set", "site_budget=10"),
     ),
 )  # fmt: skip

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from gossamer.cli import gossamer, run
-from gossamer.config import REMOVED, Setting, declared
+from gossamer.config import REMOVED, RENAMED, Setting, declared
 from gossamer.crawl.settings import SECTIONS
 
 SETTINGS = declared(SECTIONS)
@@ -73,3 +73,8 @@ def test_the_options_of_crawl_say_what_the_settings_say(capsys: pytest.CaptureFi
 
 def test_no_removed_setting_is_a_setting() -> None:
     assert {key for key in REMOVED if key in SETTINGS} == set()
+
+
+def test_a_renamed_setting_has_its_new_name_alone() -> None:
+    assert {key for key in RENAMED if key in SETTINGS} == set()
+    assert {key for key in RENAMED.values() if key not in SETTINGS} == set()

@@ -69,7 +69,7 @@ UNITS = {
 QUANTITY = rf"(?P<number>\d+(?:,\d{{3}})*(?:\.\d+)?|{'|'.join(WORDS)})(?: ?(?P<unit>{'|'.join(UNITS)}))?(?![\w-])"
 # `max_path_chars` 1000; `log_size` (10 MB); (`--delay`, 70 s); | `--delay` | 70 s |
 BEHIND = re.compile(rf"`(?P<name>(?:--)?[a-z][a-z_-]*)`(?:\]\([^)]*\))?(?: \(|, | \| | = |: | ){QUANTITY}")
-# 60 s of silence (`worker_silence`); six hours (`set_aside_failures`, `set_aside`)
+# 60 s of silence (`worker_silence`); six hours (`suspension_failures`, `suspension`)
 BEFORE = re.compile(rf"{QUANTITY}(?: [\w'-]+){{0,4}} \((?P<names>[^()]*`[^()]*)\)")
 CHOSEN = re.compile(r"`(?P<name>--[a-z-]+) (?P<value>[\w.]+)` \(default\)")
 
@@ -262,8 +262,8 @@ def test_a_wrong_name_would_be_found(text: str, mistakes: list[str]) -> None:
         ("after 30 s of silence (`worker_silence`)", ["30 s of silence (`worker_silence`)"]),
         ("after 60 s or a minute of silence (`worker_silence`)", []),
         ("it reaches `log_size` (11 MB) or `log_age` (7 days)", ["`log_size` (11 MB"]),
-        ("six hours (`set_aside_failures`, `set_aside`)", []),
-        ("five hours (`set_aside_failures`, `set_aside`)", ["five hours (`set_aside_failures`, `set_aside`)"]),
+        ("six hours (`suspension_failures`, `suspension`)", []),
+        ("five hours (`suspension_failures`, `suspension`)", ["five hours (`suspension_failures`, `suspension`)"]),
         ("| `--delay` | 60 s, not 0 |", ["`--delay` | 60 s"]),
         ("| `site_budget` 100,000 |", []),
         ("`--scope host` (default)", ["`--scope host` (default)"]),

@@ -23,7 +23,7 @@ from gossamer.rules.pace import (
 )
 from tests.rules.samples import NOW_AT
 
-SETTINGS = PaceSettings(set_aside_failures=10**9)
+SETTINGS = PaceSettings(suspension_failures=10**9)
 seconds = st.floats(min_value=0, max_value=DAY_S)
 maybe_seconds = st.none() | seconds
 
@@ -111,7 +111,7 @@ def test_a_site_that_fails_ten_times_is_suspended_and_tried_again_later(failures
 
 
 def test_how_long_a_failing_site_is_suspended_can_be_set() -> None:
-    settings = PaceSettings(set_aside_failures=3, set_aside_s=5_000.0)
+    settings = PaceSettings(suspension_failures=3, suspension_s=5_000.0)
     waits_s = [
         turn_wait_s(settings, delay_s=100.0, crawl_delay_s=None, retry_after_s=retry_after_s, failures=failures)
         for failures, retry_after_s in ((2, None), (3, None), (3, 6_000.0))

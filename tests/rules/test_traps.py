@@ -133,7 +133,7 @@ def test_a_limited_number_of_hosts_of_a_site_is_followed() -> None:
 
 
 def test_a_site_that_shows_the_same_again_and_again_is_followed_no_further_until_it_shows_something_new() -> None:
-    guard = TrapGuard(TrapSettings(same_content_patience=5))
+    guard = TrapGuard(TrapSettings(same_content_pages=5))
     for number in range(10):
         guard.note_page(SITE, number // 2)
     for number in range(9):
@@ -149,7 +149,7 @@ def test_a_site_that_shows_the_same_again_and_again_is_followed_no_further_until
 
 
 def test_a_sites_budget_grows_with_the_sites_that_link_to_it() -> None:
-    guard = TrapGuard(TrapSettings(site_budget=10, site_budget_per_voice=2))
+    guard = TrapGuard(TrapSettings(site_budget=10, site_budget_per_referrer=2))
     for number in range(10):
         guard.note_page(SITE, number)
     assert select(guard, f"{HOST}/x")[1] == {Trap.SITE_BUDGET: 1}
@@ -163,7 +163,7 @@ def test_a_sites_budget_grows_with_the_sites_that_link_to_it() -> None:
 
 
 def test_what_others_and_former_starts_have_kept_of_a_site_counts_too() -> None:
-    guard = TrapGuard(TrapSettings(site_budget=10, site_budget_per_voice=2))
+    guard = TrapGuard(TrapSettings(site_budget=10, site_budget_per_referrer=2))
     link = identify(f"{HOST}/x")
     assert guard.select([link], host=HOST, site=SITE, pages=10, year=YEAR)[1] == {Trap.SITE_BUDGET: 1}
     assert guard.select([link], host=HOST, site=SITE, pages=9, year=YEAR)[0] == [link]

@@ -87,7 +87,7 @@ def _changed(folder: Path, own: Own, wanted: FrontierSettings) -> str:
     if own.frontier:
         otherwise = f"go on with `{here.start([folder])}`"
     elif own.identity is None and read_settings(folder).frontier.frontier == wanted.frontier:
-        otherwise = "delete that file if the crawl in the database is the one to go on with"
+        otherwise = "delete that file if the crawl in the database is the one to resume"
     else:
         otherwise = f"start without --frontier and {ADDRESS_VARIABLE}"
     return (

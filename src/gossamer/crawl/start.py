@@ -135,7 +135,7 @@ def _check(folder: Path, settings: Settings, seeds: Seeds) -> Exclusions:
     """Refuse what the operator must correct, before anything is created; return the exclusion file's entries."""
     if not seeds and not holds_crawl(folder) and not settings.frontier.frontier:  # which may hold one
         raise GossamerError(
-            f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to go on with in {folder})."
+            f"Nothing to crawl: name domains, URLs or a file of them (there is no crawl to resume in {folder})."
         )
     if not settings.crawl.email:
         raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")

@@ -63,18 +63,18 @@ class PaceSettings:
             "minimum": 0,
         },
     )
-    set_aside_failures: int = field(
+    suspension_failures: int = field(
         default=10,
         metadata={
-            "help": "A site backs off for the time that set_aside gives after this many failures in a row. "
+            "help": "A site backs off for the time that suspension gives after this many failures in a row. "
             "Lower it to spend fewer requests on broken sites.",
             "minimum": 1,
         },
     )
-    set_aside_s: float = field(
+    suspension_s: float = field(
         default=21_600.0,
         metadata={
-            "help": "How long a site backs off after set_aside_failures failures in a row. "
+            "help": "How long a site backs off after suspension_failures failures in a row. "
             "Lower it if broken sites recover sooner.",
             "minimum": 0,
         },
@@ -88,7 +88,7 @@ class WaitCause(StrEnum):
     CRAWL_DELAY = "Crawl-delay"  # of its robots.txt, or the operator's for this site
     RETRY_AFTER = "Retry-After"
     BACKOFF = "back-off"  # it failed several times in a row
-    SUSPENDED = "suspended"  # it failed set_aside_failures times in a row, and is tried again much later
+    SUSPENDED = "suspended"  # it failed suspension_failures times in a row, and is tried again much later
     SLOWNESS = "slow answer"
 
 
@@ -119,7 +119,7 @@ def turn_wait(
         (pace_s, WaitCause.CRAWL_DELAY),
         (retry_after_s or 0.0, WaitCause.RETRY_AFTER),
         (_backoff_s(pace_s, failures), WaitCause.BACKOFF),
-        (settings.set_aside_s if failures >= settings.set_aside_failures else 0.0, WaitCause.SUSPENDED),
+        (settings.suspension_s if failures >= settings.suspension_failures else 0.0, WaitCause.SUSPENDED),
     ):
         if wait_s > wait.wait_s:
             wait = TurnWait(wait_s, cause)

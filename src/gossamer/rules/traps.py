@@ -129,7 +129,7 @@ class TrapSettings:
             "minimum": 1,
         },
     )
-    same_content_patience: int = field(
+    same_content_pages: int = field(
         default=200,
         metadata={
             "help": "The most pages with already known content that a site may show before its links are refused; each "
@@ -145,7 +145,7 @@ class TrapSettings:
             "minimum": 1,
         },
     )
-    site_budget_per_voice: int = field(
+    site_budget_per_referrer: int = field(
         default=10_000,
         metadata={
             "help": "The number of pages that each other site adds to a site's budget by linking to it. "
@@ -233,7 +233,7 @@ class TrapGuard:
 
     def note_page(self, site: str, content: Hashable) -> None:
         """Count a page of a site, and remember its content."""
-        shown, first = (site, content), self._settings.same_content_patience
+        shown, first = (site, content), self._settings.same_content_pages
         left = self._known_content_left.get(site, first)
         if shown in self._shown:
             left -= 1
@@ -257,7 +257,7 @@ class TrapGuard:
         if self._known_content_left.get(site, 1) <= 0:
             return Trap.SAME_CONTENT
         pages = max(pages, self._pages.get(site, 0))  # only this worker knows of pages that it read but did not store
-        budget = self._settings.site_budget + self._settings.site_budget_per_voice * self._referrers.get(site, 0)
+        budget = self._settings.site_budget + self._settings.site_budget_per_referrer * self._referrers.get(site, 0)
         return Trap.SITE_BUDGET if pages >= budget else None
 
     def _take_remembered(self, link: Url, host: str) -> Trap | None:
