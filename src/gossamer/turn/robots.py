@@ -87,6 +87,7 @@ def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[St
             turn.retry_after_s = retry_after_of(answer, turn.now.wall_at)
         site.take_urls_of(url.host)  # they stay queued until the block ends
         return None
+    # plant: rules-not-committed-first
     yield from _commit_rules(turn, url.host, former)
     return read.state
 
@@ -95,7 +96,6 @@ def _commit_rules(turn: Turn, host: str, former: HostState | None) -> Generator[
     """Make new rules durable before the page that they allow is asked for; a long delay at once."""
     hosts = turn.site.hosts
     try:
-        # plant: rules-not-committed-first
         yield Commit(effects=turn.take_effects(), urgent=turn.site.own_delay_s > turn.settings.pace.delay_s)
     except StepInterruptedError:
         # Perhaps they are not durable: the site's next turn asks for them again.
