@@ -22,6 +22,7 @@ CAMPAIGNS = {  # what is inflicted, and the module whose `main` takes the argume
     "simulate": "chaos.simulation",
     "planted": "chaos.planted",
     "manners": "chaos.manners",
+    "hostile": "chaos.hostile",
     "soak": "chaos.soak",
 }
 LONG = ("soak",)  # has no short form

@@ -11,7 +11,11 @@ import struct
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from gossamer_simweb.hostility.kind import Lookup
+from gossamer_simweb.hostility.sites import INTERNAL_ADDRESSES, MANY_ADDRESSES
+
 if TYPE_CHECKING:
+    from gossamer_simweb.hostility.sites import HostileHost
     from gossamer_simweb.plan import WebPlan
     from gossamer_simweb.spec import PlantedName
 
@@ -47,11 +51,35 @@ class DnsResponder:
         planted = self._planted.get(name)
         if planted is not None:
             return lookup, self._planted_reply(message, end, lookup, planted)
+        if (hostile := self._web.hostile.find(name)) is not None and hostile.lookup is not Lookup.ADDRESS:
+            return lookup, self._hostile_reply(message, end, hostile, record)
         address = self._web.address(name)
         if address is None:
             return lookup, _message(message, end, _NO_SUCH_NAME, ())
         addresses = (address,) if record == A else ()
         return lookup, _message(message, end, _NO_ERROR, addresses, self._web.spec.dns_ttl_s)
+
+    def _hostile_reply(self, message: bytes, end: int, host: HostileHost, record: int) -> bytes | None:
+        ttl_s = self._web.spec.dns_ttl_s
+        match host.lookup:
+            case Lookup.SILENCE:
+                return None
+            case Lookup.FAILURE:
+                return _message(message, end, _SERVER_FAILURE, ())
+            case Lookup.GARBAGE:
+                return message[:2] + b"\x84\x00" + bytes(range(4, 200))
+            case Lookup.TRUNCATED:
+                return message[:2] + b"\x86\x00\0\1\0\0\0\0\0\0" + message[12:end]
+            case Lookup.STRANGER:
+                other = message[:12] + b"\x05other\x04test\0\0\1\0\1"
+                return _message(other, len(other), _NO_ERROR, ("127.0.0.1",), ttl_s)
+            case Lookup.INTERNAL:
+                return _message(message, end, _NO_ERROR, INTERNAL_ADDRESSES if record == A else (), ttl_s)
+            case Lookup.MANY:
+                prefix = (self._web.address(host.name) or "127.0.0.1").rpartition(".")[0]
+                every = tuple(f"{prefix}.{last}" for last in range(1, MANY_ADDRESSES + 1))
+                return _message(message, end, _NO_ERROR, every if record == A else (), ttl_s)
+        return _message(message, end, _NO_ERROR, ())
 
     def _planted_reply(self, message: bytes, end: int, lookup: DnsQuestion, planted: PlantedName) -> bytes | None:
         if planted.failure:

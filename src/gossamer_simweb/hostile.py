@@ -1,4 +1,4 @@
-"""Hostile responses of planted pages: endless, stalling, too short, too long, dripping."""
+"""Hostile responses: those of planted pages, and the scripts of hostile sites."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gossamer_simweb.wire import status_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from gossamer_simweb.hostility.kind import Script
     from gossamer_simweb.responses import PlannedResponse
 
 _BLOCK_BYTES = 65_536
@@ -47,6 +48,39 @@ class HostileResponse:
             self._done(sent_at)
         else:
             self._piece = b""
+
+    def stop(self) -> None:
+        """Send nothing more until the next call of `send_next`."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+
+class ScriptedResponse:
+    """Sends what a hostile site's script says, never faster than the client reads."""
+
+    def __init__(self, script: Script, write: Callable[[bytes], bool], done: Callable[[], None]) -> None:
+        self._write = write  # returns whether the kernel has taken everything
+        self._done = done  # called when the script is over
+        self._pieces = script()
+        self._next: asyncio.Handle | None = None
+        self.body_bytes = 0  # with the head
+
+    def send_next(self) -> None:
+        """Send the next piece, or begin the next pause. The connection calls this again when the kernel took it."""
+        self.stop()
+        piece = next(self._pieces, None)
+        if piece is None:
+            self._done()
+            return
+        pause_s = 0.0
+        if isinstance(piece, bytes):
+            self.body_bytes += len(piece)
+            if not self._write(piece):
+                return
+        else:
+            pause_s = piece
+        self._next = asyncio.get_running_loop().call_later(pause_s, self.send_next)
 
     def stop(self) -> None:
         """Send nothing more until the next call of `send_next`."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from gossamer_simweb.hostility.sites import HostileSites
 from gossamer_simweb.planted import PlantedWeb
 from gossamer_simweb.robots import (
     MOVED_PATH,
@@ -49,6 +50,8 @@ class HostPlan:
         self.tls_port = tls_port
         self.scheme = "https" if spec.tls else "http"
         self.planted = PlantedWeb(spec, port=port, tls_port=tls_port)
+        ports = {"http": port, "https": tls_port}
+        self.hostile = HostileSites(spec.hostile, spec.hostile_sites, spec.seed, ports)
         self.hosts = lru_cache(maxsize=1 << 16)(self._hosts)
         self.network = network  # the first number of every address; None: only 127.0.0.1 is available
         self._ports = {"http": _suffix(port, 80), "https": _suffix(tls_port, 443)}
@@ -86,9 +89,15 @@ class HostPlan:
             place = f"{1 + site // (254 * 256)}.{site // 254 % 256}.{1 + site % 254}"
         elif self.trap(name) is not None:
             place = "0.0.1"
+        elif (hostile := self.hostile.find(name)) is not None:
+            place = self.hostile.place(hostile)
         else:
             return None
         return "127.0.0.1" if self.network is None else f"{self.network}.{place}"
+
+    def victim(self, number: int) -> str:
+        """Return the origin of a good site, for any number."""
+        return self.origin(self.hosts(number % self.spec.sites).main)
 
     def _hosts(self, site: int) -> Hosts:
         spec = self.spec

@@ -8,13 +8,15 @@ import struct
 import time
 from typing import TYPE_CHECKING, cast
 
-from gossamer_simweb.hostile import HostileResponse
+from gossamer_simweb.hostile import HostileResponse, ScriptedResponse
+from gossamer_simweb.hostility.kind import Ending
 from gossamer_simweb.log import LoggedRequest
 from gossamer_simweb.responses import PlannedResponse
 from gossamer_simweb.spec import Behaviour
 from gossamer_simweb.wire import RequestHead, parse_head, response
 
 if TYPE_CHECKING:
+    from gossamer_simweb.hostility.kind import HostileKind
     from gossamer_simweb.server_state import ServerState
 
 _MAX_HEAD_BYTES = 65_536
@@ -34,7 +36,8 @@ class Connection(asyncio.Protocol):
         self._keep_alive = True
         self._reading = self._writing = False
         self._rest = _NOTHING  # of the response being sent
-        self._sending: HostileResponse | None = None
+        self._sending: HostileResponse | ScriptedResponse | None = None
+        self._is_deaf = False  # a hostile site that reads no request
         self._timer: asyncio.TimerHandle | None = None
         self._active_at = 0.0  # seconds of the monotonic clock
         self.transport: asyncio.Transport
@@ -50,10 +53,14 @@ class Connection(asyncio.Protocol):
         self._active_at = time.monotonic()
         self.transport.set_write_buffer_limits(0)  # `resume_writing` then means that the kernel has everything
         self._state.connections.add(self)
+        if self._scheme == "http" and (kind := self._state.greeter(self._address)) is not None:
+            self._greet(kind)
 
     def data_received(self, data: bytes) -> None:
         self._buffer = self._buffer + data if self._buffer else data
-        if self._request is None:
+        if self._is_deaf:
+            self._buffer = b""
+        elif self._request is None:
             self._read()
 
     def resume_writing(self) -> None:
@@ -113,7 +120,11 @@ class Connection(asyncio.Protocol):
             arrived, 0.0, answer.kind, head.method, self._scheme, head.host, head.target, status, 0,
             answer.leads_to, answer.wait_s, answer.retryable, head.agent,
         )  # fmt: skip
-        if answer.behaviour is not Behaviour.NORMAL:
+        if answer.script is not None:
+            self._keep_alive = False
+            self._sending = ScriptedResponse(answer.script, self._write, lambda: self._finish(answer.ending))
+            self._sending.send_next()
+        elif answer.behaviour is not Behaviour.NORMAL:
             self._misbehave(answer)
         elif answer.delay_s > 0:
             self._timer = asyncio.get_running_loop().call_later(answer.delay_s, self._send, head, answer)
@@ -170,15 +181,39 @@ class Connection(asyncio.Protocol):
             return
         if answer.behaviour in _WITHOUT_STATUS:
             if answer.behaviour is Behaviour.RESET:
-                linger = struct.pack("ii", 1, 0)
-                self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-                self._end(time.monotonic())
-                self.transport.abort()
+                self._reset()
             else:
                 self._end(time.monotonic())
             return
         self._sending = HostileResponse(answer, self._write, self._sent_all)
         self._sending.send_next()
+
+    def _greet(self, kind: HostileKind) -> None:
+        """Do what a hostile site does before it has read a request; it never reads one."""
+        assert kind.on_connect is not None
+        self._is_deaf = True
+        self._keep_alive = False
+        self._sending = ScriptedResponse(kind.on_connect, self._write, lambda: self._finish(kind.connect_ending))
+        self._sending.send_next()
+
+    def _finish(self, ending: Ending) -> None:
+        """Treat the connection as a hostile site does after it has sent everything."""
+        self._stop_sending()
+        if ending is Ending.RESET:
+            self._reset()
+        elif ending is Ending.HALF_CLOSE:
+            self.transport.write_eof()
+        elif ending is Ending.CLOSE and self._request is not None:
+            self._end(time.monotonic())
+        elif ending is Ending.CLOSE:
+            self.transport.close()
+
+    def _reset(self) -> None:
+        linger = struct.pack("ii", 1, 0)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        if self._request is not None:
+            self._end(time.monotonic())
+        self.transport.abort()
 
     def _sent_all(self, ended: float) -> None:
         self._stop_sending()

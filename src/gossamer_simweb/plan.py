@@ -105,11 +105,11 @@ class WebPlan(HostPlan):
         return self.origin(name, "http" if site % 3 == 0 else self.scheme) + "/"
 
     def seeds(self, count: int | None = None) -> list[str]:
-        """Return the seeds of the first `count` sites; without `count`, of all sites and traps."""
+        """Return the seeds of the first `count` sites; without `count`, of all sites, traps and hostile sites."""
         if count is not None:
             return [self.seed(site) for site in range(count)]
         traps = [f"{self.origin(name)}/" for name in self.trap_sites()]
-        return [*(self.seed(site) for site in range(self.spec.sites)), *traps]
+        return [*(self.seed(site) for site in range(self.spec.sites)), *traps, *self.hostile.seeds()]
 
     def find(self, url: str) -> PlannedPage | None:
         """Return the page at a normalised URL; None if no host of this web serves it, or only a trap does."""

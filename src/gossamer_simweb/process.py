@@ -41,7 +41,7 @@ class WebServer:
         self.tls_port: int | None = facts["tls_port"] or None
         self.dns = f"{options.network}.0.0.1:{facts['dns_port']}"
         self.network = f"{options.network}.0.0.0/8"  # contains all addresses of the web
-        self.ca_file = self.folder / "ca.pem" if options.spec.tls else None
+        self.ca_file = self.folder / "ca.pem" if options.spec.has_certificates else None
         self.web = WebPlan(
             options.spec,
             port=self.port,
@@ -51,7 +51,7 @@ class WebServer:
         self._responder = Responder(self.web)
 
     def seeds(self, count: int | None = None) -> list[str]:
-        """Return seeds for a crawl: one for each of the first `count` sites, or for all sites and traps."""
+        """Return seeds for a crawl: one for each of the first `count` sites, or for all sites, traps included."""
         return self.web.seeds(count)
 
     def log(self) -> list[LoggedRequest]:

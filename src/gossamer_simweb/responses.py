@@ -15,6 +15,7 @@ import brotli
 import zstandard
 from isal import isal_zlib
 
+from gossamer_simweb.hostility.kind import Ending
 from gossamer_simweb.hosts import split_url
 from gossamer_simweb.plan import PageKind
 from gossamer_simweb.render import render
@@ -24,6 +25,8 @@ from gossamer_simweb.spec import Behaviour
 from gossamer_simweb.traps import TRAPS, TrapUrl, trap_body
 
 if TYPE_CHECKING:
+    from gossamer_simweb.hostility.kind import Script
+    from gossamer_simweb.hostility.sites import HostileHost
     from gossamer_simweb.plan import PlannedPage, WebPlan
     from gossamer_simweb.robots import Robots
 
@@ -37,13 +40,15 @@ class PlannedResponse(NamedTuple):
     status: int
     head: bytes  # header lines, each with its line ending
     body: bytes
-    kind: str = "page"  # page | robots | trap | other
+    kind: str = "page"  # page | robots | trap | hostile | other
     leads_to: str = ""  # the target of a redirect, by status or by HTML
     wait_s: float = 0.0  # Retry-After of a 429 or 503, Crawl-delay of a robots.txt
     retryable: bool = False  # 429, 5xx or incomplete: the client may request it again
     delay_s: float = 0.0  # before the server sends it
     chunked: bool = False  # sent in chunks to HTTP/1.1 clients
     behaviour: Behaviour = Behaviour.NORMAL
+    script: Script | None = None  # of a hostile site: what is sent in place of a response
+    ending: Ending = Ending.CLOSE  # after the script
 
 
 class Responder:
@@ -214,6 +219,24 @@ def _trapped(web: WebPlan, kind: str, name: str, target: str) -> PlannedResponse
     hosts = [web.origin(host) + "/" for host in page.hosts]
     head = b"Content-Type: text/html; charset=utf-8\r\n"
     return PlannedResponse(200, head, trap_body(page.words, [*page.links, *hosts]), kind="trap")
+
+
+def hostile_response(web: WebPlan, host: HostileHost, target: str, scheme: str) -> PlannedResponse:
+    """Return the answer of a hostile host to a request."""
+    answer = web.hostile.answer(host, target, scheme, web.victim)
+    is_robots = target.partition("?")[0] == ROBOTS_PATH
+    return PlannedResponse(
+        answer.status,
+        answer.head,
+        answer.body,
+        kind="robots" if is_robots else "hostile",
+        leads_to=answer.leads_to,
+        wait_s=answer.wait_s,
+        retryable=answer.script is not None or answer.status == 429 or answer.status >= 500,
+        delay_s=answer.delay_s,
+        script=answer.script,
+        ending=answer.ending,
+    )
 
 
 def _planted(page: PlannedPage) -> PlannedResponse:

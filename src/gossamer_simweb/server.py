@@ -19,11 +19,13 @@ import sys
 import time
 from collections import OrderedDict
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 import trustme
 
 from gossamer.urls import site_of_name
+from gossamer_simweb.hostility.kind import Certificate
 from gossamer_simweb.http import Connection
 from gossamer_simweb.plan import WebPlan
 from gossamer_simweb.server_state import ServerState
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from pathlib import Path
 
+    from gossamer_simweb.hostility.sites import HostileSites
     from gossamer_simweb.spec import ServerOptions
 
 _BACKLOG = 4_096
@@ -43,8 +46,9 @@ _MAX_CONTEXTS = 2_000  # TLS contexts kept in memory, one per site
 class Certificates:
     """Issues a certificate for each site and its subdomains on first use, from its own authority."""
 
-    def __init__(self, ca_file: Path) -> None:
+    def __init__(self, ca_file: Path, hostile: HostileSites) -> None:
         self._authority = trustme.CA()
+        self._hostile = hostile
         self._authority.cert_pem.write_to_path(ca_file)
         self._contexts: OrderedDict[str, ssl.SSLContext] = OrderedDict()
         self.context = self._issue("localhost")  # for clients that send no server name
@@ -63,8 +67,15 @@ class Certificates:
         return context
 
     def _issue(self, site: str) -> ssl.SSLContext:
+        host = self._hostile.find(site)
+        terms = host.kind.certificate if host is not None and host.kind.certificate else Certificate()
+        authority = trustme.CA() if terms.unknown_authority else self._authority
+        name = "another.test" if terms.other_name else site
+        names = (f"*.{name}", *(f"n{number}.{name}" for number in range(1, terms.names)))
+        not_after = datetime(2020, 1, 1, tzinfo=UTC) if terms.expired else None
+        not_before = datetime(2019, 1, 1, tzinfo=UTC) if terms.expired else None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._authority.issue_cert(site, f"*.{site}").configure_cert(context)
+        authority.issue_cert(name, *names, not_before=not_before, not_after=not_after).configure_cert(context)
         return context
 
 
@@ -117,7 +128,7 @@ async def _serve(options: ServerOptions) -> None:
     loop = asyncio.get_running_loop()
     network = options.network if _is_own(options.network) else None
     plain = _listen(options.port, network)
-    tls = _listen(options.tls_port, network) if options.spec.tls else None
+    tls = _listen(options.tls_port, network) if options.spec.has_certificates else None
     names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     _bind(names, f"{options.network}.0.0.1", options.dns_port)
     port, tls_port = plain.getsockname()[1], tls.getsockname()[1] if tls is not None else 0
@@ -126,9 +137,10 @@ async def _serve(options: ServerOptions) -> None:
     await loop.create_datagram_endpoint(lambda: _NameProtocol(state), sock=names)
     await loop.create_server(lambda: Connection(state, "http"), sock=plain)
     if tls is not None:
-        certificates = Certificates(options.folder / "ca.pem")
+        certificates = Certificates(options.folder / "ca.pem", web.hostile)
         await loop.create_server(lambda: Connection(state, "https"), sock=tls, ssl=certificates.context)
     prepare(options.spec.seed)
+    web.hostile.prepare()
     if options.warm:
         state.warm()
     state.close_idle()

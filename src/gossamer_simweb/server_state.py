@@ -11,12 +11,13 @@ from gossamer.urls import normalise
 from gossamer_simweb.dns import DnsResponder
 from gossamer_simweb.hosts import split_url
 from gossamer_simweb.log import format_line
-from gossamer_simweb.responses import PlannedResponse, Responder
+from gossamer_simweb.responses import PlannedResponse, Responder, hostile_response
 from gossamer_simweb.spec import LOOPBACK
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from gossamer_simweb.hostility.kind import HostileKind
     from gossamer_simweb.http import Connection
     from gossamer_simweb.log import LoggedRequest
     from gossamer_simweb.plan import WebPlan
@@ -66,6 +67,11 @@ class ServerState:
         """Return whether an address is in the network of this web."""
         return address.startswith(f"{self._web.network or LOOPBACK}.")
 
+    def greeter(self, address: str) -> HostileKind | None:
+        """Return the kind of the hostile site at an address if it acts before it has read a request."""
+        host = self._web.hostile.find_at(address)
+        return host.kind if host is not None and host.kind.on_connect is not None else None
+
     def respond(self, scheme: str, address: str, head: RequestHead) -> PlannedResponse:
         """Return the response to a request that arrived at `address`."""
         if head.method not in ("GET", "HEAD"):
@@ -74,6 +80,8 @@ class ServerState:
         name = name.removesuffix(".")
         if (port or ("443" if scheme == "https" else "80")) != str(self._ports[scheme]):
             return _MISDIRECTED
+        if (hostile := self._web.hostile.find(name)) is not None:
+            return hostile_response(self._web, hostile, head.target, scheme)
         if name not in self._web.planted.names and self._web.address(name) != address:
             return _MISDIRECTED
         url = normalise(self._web.origin(name, scheme) + head.target)

@@ -10,6 +10,9 @@ from dataclasses import dataclass, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 
+from gossamer_simweb.hostility.kinds import HOSTILE_KINDS
+from gossamer_simweb.hostility.sites import MAX_SITES
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -131,6 +134,8 @@ class WebSpec:
 
     traps: int = 0  # number of trap sites of each kind in `traps`, besides the other sites
     year: int = 2026  # in which the calendars of traps begin
+    hostile: tuple[str, ...] = ()  # names of kinds in `hostility`, which the hostile sites have in turn
+    hostile_sites: int = 0  # number of hostile sites, besides the other sites
 
     slow_s: float = 0.3
     retry_after_s: int = 1
@@ -146,6 +151,15 @@ class WebSpec:
             raise ValueError("A web needs at least one site and one page.")
         if sum(getattr(self, share) for share in PAGE_SHARES) > 0.9:
             raise ValueError("At least a tenth of the pages must be ordinary: lower the shares of the other kinds.")
+        if unknown := [kind for kind in self.hostile if kind not in HOSTILE_KINDS]:
+            raise ValueError(f"There is no hostile kind {unknown[0]!r}: choose from {', '.join(HOSTILE_KINDS)}.")
+        if self.hostile_sites > MAX_SITES:
+            raise ValueError(f"A web has at most {MAX_SITES} hostile sites.")
+
+    @property
+    def has_certificates(self) -> bool:
+        """Whether any site answers over TLS."""
+        return self.tls or any(HOSTILE_KINDS[kind].certificate for kind in self.hostile)
 
 
 PAGE_SHARES = (

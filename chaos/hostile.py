@@ -1,0 +1,159 @@
+"""Whether hostile sites cost only themselves: good sites beside them get what they get when left alone.
+
+    python -m chaos hostile                           2,000 sites of which 500 are hostile: a mix of all kinds, then
+                                                      each of the worst kinds alone, on both engines
+    python -m chaos hostile --short                   a mix, in a small form
+    python -m chaos hostile --kind tarpit --sites 200 --hostile 50 --engine sqlite
+    python -m chaos hostile --kinds                   list the kinds
+
+An undisturbed crawl of the good sites runs first. Beside hostile sites and in the same time, the good sites must get
+95 % of their pages, and p95 of the gaps between their pages may grow by 20 %. No event loop may be held up for half a
+second, the crawl may take 150 MB more and log 1 MB, no traceback may show, and `gossamer verify` must find nothing. The
+delay must be long enough: the undisturbed crawl and the simulated web together may use half of the processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from chaos.campaign import ENGINES, Run, Size
+from chaos.hostile_crawl import Result, Terms, crawl
+from chaos.judging import verify
+from gossamer_simweb import plain_web
+from gossamer_simweb.hostility.kinds import HOSTILE_KINDS
+
+MIN_PAGES: Final = 0.95  # of those of the undisturbed crawl
+MAX_GAP: Final = 1.2  # times that of the undisturbed crawl
+MAX_LAG_S: Final = 0.5
+MAX_MORE_MB: Final = 150.0
+MAX_LOG_BYTES: Final = 1_000_000
+MAX_CPU: Final = 0.5
+MIX: Final = "mix"
+WORST: Final = (
+    "robots-wildcards", "nested-tables", "font-tower", "ipv4-literals", "tarpit", "slow-answer", "large-pages",
+    "link-flood", "private-suffix", "invented-urls", "scattered-urls", "silent-names", "sitemap-bomb", "sitemap-flood",
+)  # fmt: skip
+
+
+def main(arguments: list[str]) -> None:
+    """Run the campaign; exit with 1 if a crawl is not as it should be."""
+    options = _parse(arguments)
+    if options.kinds:
+        print("\n".join(f"{name:<24} {kind.sentence}" for name, kind in HOSTILE_KINDS.items()))
+        return
+    failed, begun_s = 0, time.monotonic()
+    kinds = options.kind or ([MIX] if options.short else [MIX, *WORST])
+    for engine in [options.engine] if options.engine else ENGINES:
+        failed += _compare(engine, kinds, options)
+    crawls = len(kinds) * (1 if options.engine else len(ENGINES))
+    print(
+        f"hostile: {crawls - failed} of {crawls} crawls as they should be, {options.hostile} of {options.sites} sites "
+        f"hostile, delay {options.delay:g} s, {time.monotonic() - begun_s:.0f} s",
+        flush=True,
+    )
+    if failed:
+        sys.exit(1)
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m chaos hostile", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--short", action="store_true", help="a small form that takes seconds")
+    parser.add_argument("--kind", action="append", choices=[MIX, *HOSTILE_KINDS], metavar="KIND", help="only this kind")
+    parser.add_argument("--kinds", action="store_true", help="list the kinds and end")
+    parser.add_argument("--sites", type=int, help="with the hostile ones")
+    parser.add_argument("--hostile", type=int, help="how many of the sites are hostile")
+    parser.add_argument("--pages", type=int, help="of each good site")
+    parser.add_argument("--delay", type=float, help="seconds")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--engine", choices=ENGINES, help="else both")
+    options = parser.parse_args(arguments)
+    full = {"sites": 2_000, "hostile": 500, "pages": 8, "delay": 10.0, "engine": None}
+    short = {"sites": 80, "hostile": 20, "pages": 8, "delay": 1.0, "engine": "sqlite"}
+    for name, value in (short if options.short else full).items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    return options
+
+
+def _compare(engine: str, kinds: list[str], options: argparse.Namespace) -> int:
+    """Crawl the good sites alone, then beside the hostile ones of each kind; return how many crawls failed."""
+    good = options.sites - options.hostile
+    terms = Terms(
+        sites=good, pages=options.pages, delay_s=options.delay, workers=options.workers, seed=options.seed,
+        longest_s=60 + 4 * options.pages * (options.delay + 1),
+    )  # fmt: skip
+    size = Size(runs=len(kinds), faults=options.hostile, sites=options.sites, pages=options.pages)
+    run = _new_run(engine, options.seed, size)
+    web = plain_web(sites=good, pages=options.pages, seed=options.seed)
+    alone = crawl(web, terms, run.folder / "data", frontier=run.new_frontier())
+    _describe(run, alone)
+    run.check(
+        alone.usage.cpu_share <= MAX_CPU, f"the delay is too short: {alone.usage.cpu_share:.0%} of the processors"
+    )
+    run.check(alone.pages == good * options.pages, f"it got {alone.pages} of {good * options.pages} pages")
+    failed = int(not _report(run, "undisturbed", engine))
+    for kind in kinds:
+        run = _new_run(engine, options.seed, size)
+        _beside(run, kind, terms, alone)
+        failed += not _report(run, kind, engine)
+    return min(failed, len(kinds))
+
+
+def _beside(run: Run, kind: str, terms: Terms, alone: Result) -> None:
+    """Crawl the good sites beside hostile ones, and compare."""
+    names = [*HOSTILE_KINDS] if kind == MIX else [kind]
+    random.Random(terms.seed).shuffle(names)
+    web = plain_web(
+        sites=terms.sites, pages=terms.pages, seed=terms.seed, hostile=tuple(names), hostile_sites=run.size.faults
+    )
+    beside = crawl(web, terms, run.folder / "data", frontier=run.new_frontier(), stop_s=alone.took_s)
+    _describe(run, beside)
+    share, gap = beside.pages / alone.pages, beside.p95_gap_s / alone.p95_gap_s
+    more_mb = beside.usage.peak_mb - alone.usage.peak_mb
+    run.check(share >= MIN_PAGES, f"good sites got {share:.1%} of their pages")
+    run.check(gap < MAX_GAP, f"p95 of the gaps is {gap:.2f} times that of the undisturbed crawl")
+    run.check(beside.lag_s < MAX_LAG_S, f"an event loop was held up for {beside.lag_s:.2f} s")
+    run.check(more_mb <= MAX_MORE_MB, f"{more_mb:.0f} MB more than the undisturbed crawl")
+    run.check(beside.log_bytes < MAX_LOG_BYTES, f"{beside.log_bytes:,} bytes of log")
+    run.check(not beside.has_traceback, "a traceback in the log")
+    run.check(not beside.politeness, beside.politeness)
+    verify(run, run.folder / "data")
+
+
+def _new_run(engine: str, seed: int, size: Size) -> Run:
+    folder = Path(tempfile.mkdtemp(prefix="chaos-hostile-"))
+    return Run(seed=seed, engine=engine, size=size, folder=folder, dice=random.Random(f"hostile {seed}"))
+
+
+def _describe(run: Run, result: Result) -> None:
+    run.facts += [
+        f"{result.pages:,} good pages in {result.took_s:.0f} s",
+        f"p95 gap {result.p95_gap_s:.2f} s",
+        f"{result.hostile_requests:,} hostile requests",
+        f"lag {result.lag_s:.2f} s",
+        f"{result.usage.peak_mb:.0f} MB",
+        f"log {result.log_bytes:,} bytes",
+        f"CPU {result.usage.cpu_share:.0%}, others {result.usage.others_share:.0%}",
+    ]
+
+
+def _report(run: Run, name: str, engine: str) -> bool:
+    """Print what came of a crawl; return whether it is as it should be."""
+    print(f"hostile {name} {engine}: {'FAILED' if run.problems else 'ok'}; {'; '.join(run.facts)}", flush=True)
+    for problem in run.problems:
+        print(f"    {problem}"[:2_000], flush=True)
+    if run.problems:
+        print(f"    its files are in {run.folder}", flush=True)
+    else:
+        shutil.rmtree(run.folder, ignore_errors=True)
+    return not run.problems
