@@ -73,6 +73,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--hostile", type=int, help="how many of the sites are hostile")
     parser.add_argument("--pages", type=int, help="of each good site")
     parser.add_argument("--delay", type=float, help="seconds")
+    parser.add_argument(
+        "--paired", action="store_true", help="an undisturbed crawl before each kind: on a busy machine"
+    )
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", choices=ENGINES, help="else both")
@@ -93,23 +96,31 @@ def _compare(engine: str, kinds: list[str], options: argparse.Namespace) -> int:
         longest_s=60 + 4 * options.pages * (options.delay + 1),
     )  # fmt: skip
     size = Size(runs=len(kinds), faults=options.hostile, sites=options.sites, pages=options.pages)
-    run = _new_run(engine, options.seed, size)
-    web = plain_web(sites=good, pages=options.pages, seed=options.seed)
+    alone, failed = None, 0
+    for kind in kinds:
+        if alone is None or options.paired:
+            run = _new_run(engine, options.seed, size)
+            alone = _crawl_alone(run, terms)
+            failed += not _report(run, "undisturbed", engine)
+        run = _new_run(engine, options.seed, size)
+        _crawl_beside(run, kind, terms, alone)
+        failed += not _report(run, kind, engine)
+    return min(failed, len(kinds))
+
+
+def _crawl_alone(run: Run, terms: Terms) -> Result:
+    """Crawl the good sites alone."""
+    web = plain_web(sites=terms.sites, pages=terms.pages, seed=terms.seed)
     alone = crawl(web, terms, run.folder / "data", frontier=run.new_frontier())
     _describe(run, alone)
     run.check(
         alone.usage.cpu_share <= MAX_CPU, f"the delay is too short: {alone.usage.cpu_share:.0%} of the processors"
     )
-    run.check(alone.pages == good * options.pages, f"it got {alone.pages} of {good * options.pages} pages")
-    failed = int(not _report(run, "undisturbed", engine))
-    for kind in kinds:
-        run = _new_run(engine, options.seed, size)
-        _beside(run, kind, terms, alone)
-        failed += not _report(run, kind, engine)
-    return min(failed, len(kinds))
+    run.check(alone.pages == terms.sites * terms.pages, f"it got {alone.pages} pages")
+    return alone
 
 
-def _beside(run: Run, kind: str, terms: Terms, alone: Result) -> None:
+def _crawl_beside(run: Run, kind: str, terms: Terms, alone: Result) -> None:
     """Crawl the good sites beside hostile ones, and compare."""
     names = [*HOSTILE_KINDS] if kind == MIX else [kind]
     random.Random(terms.seed).shuffle(names)
