@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import FrontierReader
 
-# Left out of the rows: ids, times, addresses, and where in which file something lies.
+# Left out of the rows: ids, times, addresses, scores, and where in which file something lies.
 NOT_OF_PAGES: Final = frozenset(
-    {"url_hash", "site", "fetched_at", "content_hash", "warc_file", "warc_offset", "warc_length"}
+    {"url_hash", "site", "fetched_at", "content_hash", "warc_file", "warc_offset", "warc_length", "lang_score"}
 )
 NOT_OF_REQUESTS: Final = frozenset({"url_hash", "site", "started_at", "ended_at", "bytes", "address", "worker"})
 NOT_OF_RECORDS: Final = frozenset({

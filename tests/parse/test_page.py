@@ -80,6 +80,9 @@ def test_a_page_as_news_sites_write_them() -> None:
         content_hash=xxh3_128_digest(ARTICLE.encode()),
         body_bytes=len(ARTICLE.encode()),
         simhash=simhash(page.row.text),
+        lang_declared="en",
+        lang_detected="en",
+        lang_score=page.row.lang_score,
     )
     assert page == ParsedPage(
         row=page.row,
@@ -215,10 +218,14 @@ def test_the_title_is_the_first_of_the_document_itself(markup: str, title: str) 
         ("<html lang='{{lang}}'>", (), ""),
         ("<html lang=x>", (), ""),
         ("<p lang=de>", (), ""),
+        ("<body lang=da>", ("Content-Language: fr",), "da"),
+        ("<meta property=og:locale content=pt_BR>", (), "pt"),
+        ("<meta property=og:locale content=pt_BR>", ("Content-Language: fr",), "fr"),
     ],
 )
 def test_the_language_is_what_the_page_declares(markup: str, headers: tuple[str, ...], lang: str) -> None:
-    assert read(markup, headers=headers).row.lang == lang
+    row = read(markup, headers=headers).row
+    assert (row.lang_declared, row.lang, row.lang_detected, row.lang_score) == (lang, lang, "", 0.0)
 
 
 def test_a_tiny_page_gives_all_of_its_text() -> None:

@@ -34,7 +34,7 @@ COLUMNS = {
         ("text", "string"), ("links", "int32"), ("content_hash", "binary"), ("canonical", "string"),
         ("signals", "string"), ("truncated", "bool"), ("body_bytes", "int64"), ("payload_digest", "string"),
         ("warc_file", "string"), ("warc_offset", "int64"), ("warc_length", "int64"), ("duplicate_of", "string"),
-        ("simhash", "uint64"),
+        ("simhash", "uint64"), ("lang_declared", "string"), ("lang_detected", "string"), ("lang_score", "double"),
     ],
     "requests": [
         ("url_hash", HASH), ("url", "string"), ("site", "string"), ("kind", "string"), ("started_at", TIME),
@@ -46,7 +46,7 @@ COLUMNS = {
     ],
 }  # fmt: skip
 DICTIONARIES = {
-    "pages": {"site", "content_type", "charset", "lang", "signals", "warc_file"},
+    "pages": {"site", "content_type", "charset", "lang", "signals", "warc_file", "lang_declared", "lang_detected"},
     "requests": {"site", "kind", "reason", "address", "robots", "worker", "wait_s"},
     "links": {"from_hash", "fetched_at", "to_url", "text", "rel"},
 }

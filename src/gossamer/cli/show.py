@@ -89,8 +89,7 @@ def _lines(found: Trace) -> Iterator[tuple[str, str]]:
     again = f" ({count(len(found.pages), 'time')}; this is the last)" if len(found.pages) > 1 else ""
     yield "page", f"stored, fetched {moment(page.fetched_at)}{again}"
     yield "title", plain(page.title) or "-"
-    language = plain(page.lang) or "not declared"
-    yield "content", f"{plain(page.content_type) or 'no type'}, {page.charset or 'no charset'}, language {language}"
+    yield "content", f"{plain(page.content_type) or 'no type'}, {page.charset or 'no charset'}, {_language(page)}"
     cut = ", incomplete" if page.truncated else ""
     text = f"{count(len(page.text), 'character')} of text"
     yield "", f"{size(page.body_bytes)} inflated{cut}, {text}, {count(page.links, 'link')}"
@@ -99,6 +98,12 @@ def _lines(found: Trace) -> Iterator[tuple[str, str]]:
         yield "", f"offset {page.warc_offset}, length {page.warc_length}, {page.payload_digest}"
     else:
         yield "archive", "none: stored without (--no-warc)"
+
+
+def _language(page: PageRow) -> str:
+    declared = f"declared {plain(page.lang_declared)}" if page.lang_declared else "not declared"
+    detected = f"detected {page.lang_detected} ({page.lang_score:.2f})" if page.lang_detected else "not detected"
+    return f"language {plain(page.lang) or 'not known'} ({declared}, {detected})"
 
 
 def _contents(folders: Sequence[Path], pages: Sequence[PageRow]) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,7 @@ from gossamer.page_process.frames import (
     unpack_page,
 )
 from gossamer.page_process.settings import SITEMAP_PAGES
+from gossamer.parse.language import model
 from gossamer.parse.page import read_page, without_content
 from gossamer.parse.sitemaps import read_sitemap
 from gossamer.parse.text import FindText, text_finder
@@ -131,6 +132,7 @@ def main() -> None:
     with suppress(BrokenPipeError, ConnectionResetError):  # the worker is gone
         deadline_s, memory_bytes, max_bytes, agent, text, markdown, anchors = unpack(_next_frame(frames))
         find_text = text_finder(text, markdown=markdown)  # before the limits apply
+        model()
         gc.collect()
         gc.freeze()
         gc.disable()

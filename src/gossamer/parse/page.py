@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from turbohtml import Namespace, parse
@@ -11,6 +10,7 @@ from xxhash import xxh3_128_digest
 from gossamer.inflate import NotInflated, inflate
 from gossamer.parse.charset import decode
 from gossamer.parse.head import read_head
+from gossamer.parse.language import declared_language, language_of, primary_language
 from gossamer.parse.links import base_of, canonical_of, find_anchors, find_hrefs, refresh_of, resolve_links
 from gossamer.parse.simhash import simhash
 from gossamer.parse.text import FindText, fast_text
@@ -18,7 +18,7 @@ from gossamer.parse.wishes import find_wishes
 from gossamer.records import PageRow, ParsedPage, ParseFailed, Reason
 
 if TYPE_CHECKING:
-    from turbohtml import Document, Element
+    from turbohtml import Document
 
     from gossamer.inflate import Inflated
     from gossamer.parse.head import ResponseHead
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 MAX_TITLE_CHARS: Final = 1_000
 
-_LANGUAGE: Final = re.compile(r"\s*([A-Za-z]{2,8})(?:[-_][^,]*)?\s*")
 _MARKUP: Final = frozenset({"text/html", "application/xhtml+xml", "text/xml", "application/xml"})
+_PROSE: Final = frozenset({"text/plain", "text/markdown"})  # other text is code or data, in no language
 _TEXT: Final = frozenset({"application/json", "application/javascript", "application/ld+json"})
 
 
@@ -67,18 +67,11 @@ def _read_document(
     hrefs = find_hrefs(document, has_base=has_base)
     text = find_text(document, source)
     links = [] if wishes.nofollow else resolve_links(hrefs, base, charset)
-    row = PageRow(
-        charset=charset,
-        lang=_language_of(document, metas, head),
-        title=_title_of(document),
-        text=text,
+    declared = declared_language(document, metas, head)
+    row = _row(inflated, charset=charset, title=_title_of(document), text=text, declared=declared)._replace(
         links=len(links),
-        content_hash=xxh3_128_digest(inflated.body),
         canonical=canonical_of(document, base),
         signals=wishes.signals,
-        truncated=inflated.truncated,
-        body_bytes=len(inflated.body),
-        simhash=simhash(text),
     )
     return ParsedPage(
         row=row,
@@ -98,24 +91,35 @@ def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> ParsedPag
         text, charset = decode(inflated.body, head.charset)
         text = text.replace("\0", "\ufffd").strip()
     wishes = find_wishes(head, (), agent)
-    row = PageRow(
-        charset=charset,
-        lang=_primary(head.language),
-        text=text,
-        content_hash=xxh3_128_digest(inflated.body),
-        signals=wishes.signals,
-        truncated=inflated.truncated,
-        body_bytes=len(inflated.body),
-        simhash=simhash(text),
-    )
+    is_prose = head.media_type in _PROSE
+    declared = primary_language(head.language)
+    row = _row(inflated, charset=charset, title="", text=text, declared=declared, is_prose=is_prose)
     return ParsedPage(
-        row=row,
+        row=row._replace(signals=wishes.signals),
         links=[],
         anchors=[],
         refresh="",
         noindex=wishes.noindex,
         nofollow=wishes.nofollow,
         noai=wishes.noai,
+    )
+
+
+def _row(inflated: Inflated, *, charset: str, title: str, text: str, declared: str, is_prose: bool = True) -> PageRow:
+    """Return the columns that every body has, and its language, which is looked for only in prose."""
+    language = language_of(declared, title, text if is_prose else "")
+    return PageRow(
+        charset=charset,
+        lang=language.counts,
+        title=title,
+        text=text,
+        content_hash=xxh3_128_digest(inflated.body),
+        truncated=inflated.truncated,
+        body_bytes=len(inflated.body),
+        simhash=simhash(text),
+        lang_declared=language.declared,
+        lang_detected=language.detected,
+        lang_score=language.score,
     )
 
 
@@ -129,19 +133,3 @@ def _title_of(document: Document) -> str:
         if element.namespace is Namespace.HTML:  # SVG pictures have titles too
             return " ".join(element.text.split())[:MAX_TITLE_CHARS]
     return ""
-
-
-def _language_of(document: Document, metas: list[Element], head: ResponseHead) -> str:
-    root = document.root
-    if root is not None and (language := _primary(root.attr("lang") or root.attr("xml:lang") or "")):
-        return language
-    for meta in metas:
-        if (meta.attr("http-equiv") or "").strip().lower() == "content-language":
-            return _primary(meta.attr("content") or "")
-    return _primary(head.language)
-
-
-def _primary(tag: str) -> str:
-    """Return the language of a tag: `de` for `de-AT`; empty for several languages or none."""
-    found = _LANGUAGE.fullmatch(tag)
-    return found[1].lower() if found else ""

@@ -56,7 +56,9 @@ class PageRow(NamedTuple):
     status: Annotated[int, Stored(INT16, "HTTP status")] = 0
     content_type: Annotated[str, Stored(TEXT, "Content-Type as sent", REPEATS)] = ""
     charset: Annotated[str, Stored(TEXT, "encoding the text was read with", REPEATS)] = ""
-    lang: Annotated[str, Stored(TEXT, "language the page declares", REPEATS)] = ""
+    lang: Annotated[
+        str, Stored(TEXT, "language that counts: declared, or detected if the text clearly differs", REPEATS)
+    ] = ""
     title: Annotated[str, Stored(TEXT, "title of the page")] = ""
     text: Annotated[str, Stored(TEXT, "main text")] = ""
     links: Annotated[int, Stored(INT32, "distinct links found to follow")] = 0
@@ -71,6 +73,11 @@ class PageRow(NamedTuple):
     warc_length: Annotated[int, Stored(INT64, "length of the response record in the segment")] = 0
     duplicate_of: Annotated[str, Stored(TEXT, "URL of a page stored before with the same content; empty if none")] = ""
     simhash: Annotated[int, Stored(UINT64, "fingerprint of the text: similar texts differ in few of its bits")] = 0
+    lang_declared: Annotated[
+        str, Stored(TEXT, "language that the page or its server declares; empty if none", REPEATS)
+    ] = ""
+    lang_detected: Annotated[str, Stored(TEXT, "language detected in the text; empty if it is too short", REPEATS)] = ""
+    lang_score: Annotated[float, Stored(DOUBLE, "how sure the detector is, from 0 to 1")] = 0.0
 
 
 class RequestRow(NamedTuple):

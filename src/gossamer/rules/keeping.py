@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from gossamer.urls import Url
 
 _LANGUAGE = re.compile("[a-z]{2,3}")
+# Languages that pages name by their own code, or by that of the language which includes them.
+_INCLUDED = {
+    "nb": "no",
+    "nn": "no",
+    "bs": "sh",
+    "hr": "sh",
+    "sr": "sh",
+    "fil": "tl",
+    "prs": "fa",
+    "yue": "zh",
+    "wuu": "zh",
+    "cmn": "zh",
+    "arz": "ar",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +46,7 @@ class KeepingSettings:
     )
     languages: tuple[str, ...] = field(
         default=(),
-        metadata={"help": "Keep only pages that declare one of these languages, such as de,en, or that declare none."},
+        metadata={"help": "Keep only pages in these languages, such as de,en, and pages whose language is not known."},
     )
 
     def __post_init__(self) -> None:
@@ -42,8 +56,10 @@ class KeepingSettings:
 
 
 def is_foreign(language: str, wanted: Collection[str]) -> bool:
-    """Return whether a page declares a language that the operator does not want; without `wanted`, all are wanted."""
-    return bool(wanted and language) and language not in wanted
+    """Return whether a page is in a language that the operator does not want; without `wanted`, all are wanted."""
+    if not wanted or not language or language in wanted:
+        return False
+    return not any(_INCLUDED.get(language) == other or language == _INCLUDED.get(other) for other in wanted)
 
 
 def other_canonical(canonical: str, url: str) -> Url | None:

@@ -115,17 +115,17 @@ def _languages(figures: ReportFigures) -> str:
     listed = sum(pages for _, pages in figures.languages)
     parts = [(_language(code), pages, "" if code else "quiet") for code, pages in figures.languages]
     parts += [("others", figures.pages - listed, "quiet")] if listed < figures.pages else []
-    declared = figures.pages - sum(pages for code, pages in figures.languages if not code)
+    known = figures.pages - sum(pages for code, pages in figures.languages if not code)
     return _shares(
         "Languages",
-        f"As pages declare them; {declared / figures.pages:.0%} do.",
+        f"As pages declare them or their texts show; known for {known / figures.pages:.0%}.",
         "language", "pages", parts,
     )  # fmt: skip
 
 
 def _language(code: str) -> str:
     if not code:
-        return "not declared"
+        return "not known"
     return f"{_LANGUAGES[code]} ({code})" if code in _LANGUAGES else plain(code)
 
 

@@ -95,7 +95,7 @@ class ReportFigures:
         0.0,
     )  # half, 95 % and all of the pages are at most this large
     depths: tuple[tuple[int, int], ...] = ()
-    languages: tuple[tuple[str, int], ...] = ()  # as declared by pages; "" for none; the most frequent ones
+    languages: tuple[tuple[str, int], ...] = ()  # those that count; "" if not known; the most frequent ones
     top_sites: tuple[SiteFigures, ...] = ()
     gaps: Gaps | None = None  # None: no site had two turns
     errors: tuple[ErrorFigures, ...] = ()
