@@ -17,6 +17,7 @@ from gossamer.page_process.frames import page_reply, result_of
 from gossamer.parse.page import read_page, without_content
 from gossamer.parse.text import text_finder
 from gossamer.records import Claimed, Orders, ParseFailed
+from gossamer.rules.hosts import parse_answer
 from gossamer.store.warc import encode_exchange
 from gossamer.worker import Figures
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         LinkRow,
         PageRow,
         ParsedPage,
+        ParsedRobots,
         ParsedSitemap,
         RequestRow,
         UrlState,
@@ -258,11 +260,9 @@ class InlinePages:
 
     def __init__(self, dice: Random) -> None:
         self._dice = dice
-        self.costly_pages = 0
 
-    async def read(self, fetched: Fetched, *, site: str = "", archive: bool) -> ParsedPage | ParseFailed:
+    async def read(self, fetched: Fetched, *, archive: bool) -> ParsedPage | ParseFailed:
         """Parse a page."""
-        del site  # pages are read at once here
         await asyncio.sleep(self._dice.uniform(0, 0.03))
         parsed = read_page(fetched, agent=AGENT, max_bytes=1_000_000, find_text=_FIND_TEXT, anchors=False)
         if isinstance(parsed, ParseFailed):
@@ -271,9 +271,14 @@ class InlinePages:
             parsed, archive = without_content(parsed), False
         return result_of(page_reply(parsed, encode_exchange(fetched) if archive else None))
 
-    async def read_sitemap(self, fetched: Fetched, *, site: str = "", archive: bool) -> ParsedSitemap | ParseFailed:
+    async def read_sitemap(self, fetched: Fetched, *, archive: bool) -> ParsedSitemap | ParseFailed:
         """Parse a sitemap: simulated crawls read none."""
-        raise AssertionError(f"{fetched.url} was not requested as a sitemap ({site=}, {archive=})")
+        raise AssertionError(f"{fetched.url} was not requested as a sitemap ({archive=})")
+
+    async def read_robots(self, fetched: Fetched) -> ParsedRobots | ParseFailed:
+        """Read a long robots.txt."""
+        await asyncio.sleep(self._dice.uniform(0, 0.03))
+        return parse_answer(fetched, AGENT)
 
 
 class QuietFigures(Figures):

@@ -15,6 +15,7 @@ from gossamer.records import (
     Outcome,
     PageRow,
     ParsedPage,
+    ParsedRobots,
     ParsedSitemap,
     ParseFailed,
     QueuedUrl,
@@ -22,7 +23,7 @@ from gossamer.records import (
     RequestKind,
     UrlState,
 )
-from gossamer.rules.hosts import RobotsSettings
+from gossamer.rules.hosts import RobotsSettings, parse_answer
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.outage import OutageGuard, OutageSettings
 from gossamer.rules.pace import PaceSettings
@@ -62,6 +63,7 @@ RESPONSE_S = 0.05  # how long every answer takes
 DELAY_S = 70.0
 SITE = "a.test"
 HOST = "https://a.test"
+AGENT = "gossamer"
 OPEN = HostState(host=HOST, rules="", expires_at=NOW_AT + 3_600)  # its robots.txt was read, and allows everything
 
 
@@ -266,7 +268,10 @@ class World:
             return AskedElsewhere(answer=None, wait_s=answer, moment=self._now())
         return AskedElsewhere(answer=answer, keep_s=3_600.0, moment=self._now())
 
-    def _parse(self, step: Parse) -> ParsedPage | ParsedSitemap | ParseFailed | Missing:
+    def _parse(self, step: Parse) -> ParsedPage | ParsedSitemap | ParsedRobots | ParseFailed | Missing:
+        if step.kind is RequestKind.ROBOTS:
+            failure = self.parses.get(step.answer.url)
+            return failure if isinstance(failure, ParseFailed) else parse_answer(step.answer, AGENT)
         is_sitemap = step.kind is RequestKind.SITEMAP
         found = self.parses.get(step.answer.url)
         if found is None or isinstance(found, ParsedPage if is_sitemap else ParsedSitemap | Missing):
@@ -288,7 +293,7 @@ class World:
             include=UrlPatterns(self.scope.include),
             traps=self.traps,
             sitemaps=self.sitemaps,
-            agent="gossamer",
+            agent=AGENT,
         )
 
     def _memories(self) -> TurnMemories:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 
 import pytest
 
-from gossamer.records import Done, GivenUp, HostState, Reason, Retry, Truncation
+from gossamer.records import Done, GivenUp, HostState, ParseFailed, Reason, Retry, Truncation
 from gossamer.rules.hosts import NOTHING_ALLOWED, ROBOTS_FAILED
 from gossamer.rules.pace import PaceSettings, WaitCause
 from gossamer.turn.steps import NOT_SENT
@@ -15,6 +16,7 @@ from tests.turn.scripted import HOST, NOW_AT, OPEN, RESPONSE_S, answered, failed
 
 DAY_S = 86_400.0
 FORBIDDEN = "User-agent: *\nDisallow: /"
+LONG = "# a comment\n" * 2_000
 OTHER = "https://b.test/robots.txt"
 WWW_ROBOTS = f"{WWW}/robots.txt"
 AFTER_ROBOTS = [f"ask robots {ROBOTS}", "commit", "wait 1.00", *PAGE_STORED]
@@ -92,6 +94,25 @@ FRESH_OR_NOT = [
         says="rules for our own name hold in place of those for all",
         world=asked(robots(f"{FORBIDDEN}\n\nUser-agent: gossamer\nAllow: /")),
         trace=AFTER_ROBOTS,
+    ),
+    Row(
+        says="the page process reads a long robots.txt",
+        world=asked(robots(LONG + FORBIDDEN)),
+        trace=[f"ask robots {ROBOTS}", f"parse robots {ROBOTS}", "commit"],
+        outcomes={HOME: GivenUp(reason=Reason.ROBOTS_DISALLOWED)},
+    ),
+    Row(
+        says="the page process reads a robots.txt that is long when it is inflated",
+        world=asked(answered(ROBOTS, 200, "Content-Encoding: gzip", body=gzip.compress((LONG + FORBIDDEN).encode()))),
+        trace=[f"ask robots {ROBOTS}", f"parse robots {ROBOTS}", "commit"],
+        outcomes={HOME: GivenUp(reason=Reason.ROBOTS_DISALLOWED)},
+    ),
+    Row(
+        says="a robots.txt that the page process cannot read has failed",
+        world=asked(robots(LONG), parses={ROBOTS: ParseFailed(reason=Reason.PARSE_CRASHED)}),
+        trace=[f"ask robots {ROBOTS}", f"parse robots {ROBOTS}"],
+        outcomes={},
+        hosts={HOST: {"blocked_s": 600.0, "failures": 1}},
     ),
     Row(
         says="a robots.txt that is not sent settles nothing, and the site need not wait",

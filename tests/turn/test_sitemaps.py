@@ -9,8 +9,9 @@ import pytest
 from gossamer.records import Done, GivenUp, HostState, Kind, ParseFailed, Reason, Retry, UrlState, UrlStatus
 from gossamer.rules.hosts import NOTHING_ALLOWED
 from gossamer.rules.pace import WaitCause
+from gossamer.rules.robots import MAX_SITEMAPS
 from gossamer.rules.scope import ScopeSettings
-from gossamer.rules.sitemaps import MAX_NAMED, SitemapSettings
+from gossamer.rules.sitemaps import SitemapSettings
 from gossamer.rules.traps import Trap
 from gossamer.turn import Hooks
 from gossamer.turn.sitemaps import MAX_FOREIGN_SITES, PORTION_LINKS
@@ -107,12 +108,12 @@ FINDING = [
         counts={FOUND: 3, ("sitemaps", "too_many"): 2},
     ),
     Row(
-        says="what is named beyond a thousand sitemaps is not looked at",
+        says="what is named beyond the first hundreds of sitemaps is not looked at",
         world=naming(
-            *(f"{HOST}/{n}.xml" for n in range(MAX_NAMED + 5)),
+            *(f"{HOST}/{n}.xml" for n in range(MAX_SITEMAPS + 5)),
             sitemaps=SitemapSettings(sitemaps=True, max_sitemaps=5_000),
         ),
-        counts={FOUND: MAX_NAMED},
+        counts={FOUND: MAX_SITEMAPS},
     ),
     Row(
         says="a sitemap on another site is read on behalf of the host that names it",

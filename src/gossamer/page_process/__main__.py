@@ -13,7 +13,6 @@ import resource
 import signal
 import socket
 import sys
-import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from gossamer.page_process.frames import (
     failed_reply,
     pack,
     page_reply,
+    robots_reply,
     sitemap_reply,
     unpack,
     unpack_page,
@@ -36,6 +36,7 @@ from gossamer.parse.page import read_page, without_content
 from gossamer.parse.sitemaps import read_sitemap
 from gossamer.parse.text import FindText, text_finder
 from gossamer.records import Fetched, ParseFailed, Reason, RequestKind
+from gossamer.rules.hosts import parse_answer
 from gossamer.store.warc import encode_exchange
 
 _READ_AHEAD_BYTES: Final = 1 << 18
@@ -77,21 +78,22 @@ class FrameReader:
         self._tidy()
         signal.setitimer(signal.ITIMER_PROF, self._deadline_s)
         try:
-            found = self._read(payload)
-            return pack((self.retiring, time.process_time(), *found))
+            return pack((self.retiring, *self._read(payload)))
         except MemoryError:
             pass  # reply below: here the exception still refers to everything that was read
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         self.retiring = True
         detail = f"took more than {self._memory_bytes / 1e6:.0f} MB of memory"
-        return pack((True, time.process_time(), *failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail))))
+        return pack((True, *failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail))))
 
     def _read(self, payload: bytes) -> Values:
         try:
             fetched, kind, archive = unpack_page(payload)
             if kind is RequestKind.SITEMAP:
                 return self._read_sitemap(fetched, archive=archive)
+            if kind is RequestKind.ROBOTS:
+                return robots_reply(parse_answer(fetched, self._agent))
             parsed = read_page(
                 fetched,
                 agent=self._agent,

@@ -20,6 +20,7 @@ from gossamer.records import (
     Fetched,
     PageRow,
     ParsedPage,
+    ParsedRobots,
     ParsedSitemap,
     ParseFailed,
     Reason,
@@ -37,6 +38,7 @@ PAGE: Final = 0  # kinds of reply: the page
 FAILED: Final = 1  # the page cannot be parsed
 BUG: Final = 2  # our code failed
 SITEMAP: Final = 3
+ROBOTS: Final = 4
 
 _RECORDS: Final = 3  # the last fields of a ParsedPage: its archive records
 _FORMAT: Final = 2  # of marshal: later ones look for repeated values, which costs more than it saves here
@@ -114,6 +116,11 @@ def sitemap_reply(sitemap: SitemapContent, exchange: EncodedExchange | None) -> 
     return (*found, *_records(exchange))
 
 
+def robots_reply(robots: ParsedRobots) -> Values:
+    """Return the reply for a robots.txt."""
+    return (ROBOTS, robots.rules)
+
+
 def _records(exchange: EncodedExchange | None) -> Values:
     if exchange is None:
         return (b"", 0, "")
@@ -143,6 +150,11 @@ def sitemap_of(reply: Values) -> ParsedSitemap | ParseFailed:
     if kind == SITEMAP:
         return ParsedSitemap(**dict(zip(ParsedSitemap.__slots__, found, strict=True)))
     return _failure_of(reply)
+
+
+def robots_of(reply: Values) -> ParsedRobots | ParseFailed:
+    """Return what a robots.txt says, or why it could not be read; raise as `result_of` does."""
+    return ParsedRobots(rules=reply[1]) if reply[0] == ROBOTS else _failure_of(reply)
 
 
 def _failure_of(reply: Values) -> ParseFailed:

@@ -35,6 +35,7 @@ from gossamer.records.pages import (
     Failed,
     Fetched,
     ParsedPage,
+    ParsedRobots,
     ParsedSitemap,
     ParseFailed,
     RequestKind,
@@ -46,7 +47,7 @@ from gossamer.records.rows import LinkRow, PageRow, RequestRow
 __all__ = [
     "GONE", "ROBOTS_KINDS", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done",
     "Failed", "Fetched", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow",
-    "ParseFailed", "ParsedPage", "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow",
-    "Retry", "Scope", "SeedOutcome", "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting",
-    "WorkerState",
+    "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind",
+    "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit",
+    "Waiting", "WorkerState",
 ]  # fmt: skip

@@ -102,6 +102,13 @@ class ParsedSitemap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedRobots:
+    """What a long robots.txt asks of us, as it is stored."""
+
+    rules: str | None  # None: it cannot be read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParseFailed:
     """A page or sitemap that could not be parsed; its request is logged, the page is given up."""
 

@@ -22,7 +22,7 @@ from gossamer.urls import normalise, site_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.records import Fetched
+    from gossamer.records import Fetched, ParsedRobots
     from gossamer.rules.hosts import RobotsSettings
     from gossamer.urls import Url
 
@@ -228,6 +228,7 @@ def judge_found(
     agent: str,
     now_at: float,
     settings: RobotsSettings,
+    parsed: ParsedRobots | None = None,
 ) -> RobotsRead:
     """Return what the robots.txt that was found, on whichever site, means for the host.
 
@@ -245,7 +246,9 @@ def judge_found(
         )
         read = RobotsRead(state=state)
     else:
-        read = judge_robots(found.answer, host=host, previous=previous, agent=agent, now_at=now_at, settings=settings)
+        read = judge_robots(
+            found.answer, host=host, previous=previous, agent=agent, now_at=now_at, settings=settings, parsed=parsed
+        )
     if read.unreachable or not (found.moved_to or found.outcome):
         return read
     state = read.state

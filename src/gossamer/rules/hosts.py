@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from gossamer.inflate import NotInflated, inflate
-from gossamer.records import Failed, HostState, Reason, Truncation
+from gossamer.records import Failed, Fetched, HostState, ParsedRobots, Reason, Truncation
 from gossamer.rules.answers import REDIRECTS, location_of, retry_after_of, retry_wait_s
 from gossamer.rules.heads import headers_all
 from gossamer.rules.pace import DAY_S
@@ -22,10 +22,10 @@ from gossamer.urls import host_of, identify, normalise
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gossamer.records import Fetched
     from gossamer.rules.pace import PaceSettings
     from gossamer.urls import Url
 
+SHORT_BYTES: Final = 16_000  # a longer robots.txt takes milliseconds to read: the page process reads it
 MAX_CACHE_S: Final = DAY_S
 MIN_CACHE_S: Final = 600.0  # many servers forbid caching by accident: no robots.txt is requested more often than this
 HANG_UP_S: Final = 0.2  # a server notices later than we do that we hung up: for it, the request ends then
@@ -180,6 +180,23 @@ def robots_redirect(answer: Fetched | Failed, url: str) -> Url | None:
     return identify(target) if isinstance(target, str) and target != url else None
 
 
+def is_long_robots(answer: Fetched | Failed | None) -> bool:
+    """Return whether an answer is a robots.txt that is too long to be read between two events of a worker's loop."""
+    if not isinstance(answer, Fetched) or not 200 <= answer.status < 300:
+        return False
+    if len(answer.body) > SHORT_BYTES:
+        return True
+    encodings = ",".join(headers_all(answer.head, "Content-Encoding"))
+    found = inflate(answer.body, encodings, max_bytes=SHORT_BYTES)
+    return not isinstance(found, NotInflated) and found.truncated
+
+
+def parse_answer(answer: Fetched, agent: str) -> ParsedRobots:
+    """Return what a robots.txt asks of us."""
+    body = _body_of(answer)
+    return ParsedRobots(rules=None if body is None else parse_robots(body, agent).to_text())
+
+
 def judge_robots(
     answer: Fetched | Failed,
     *,
@@ -188,10 +205,12 @@ def judge_robots(
     agent: str,
     now_at: float,
     settings: RobotsSettings,
+    parsed: ParsedRobots | None = None,
 ) -> RobotsRead:
     """Return what the last answer (behind all redirects) to a request for a host's robots.txt means.
 
-    An answer that redirects is one that could not be followed, or one too many.
+    An answer that redirects is one that could not be followed, or one too many. `parsed` is what the page process read
+    in the answer; without it, the answer is read here.
     """
     if isinstance(answer, Failed):
         is_elsewhere = host_of(answer.url) != host  # the host did answer, with a redirect
@@ -200,8 +219,7 @@ def judge_robots(
             return RobotsRead(state=state, unreachable=answer.reason)
         return _failed(host, previous, now_at, settings)
     if 200 <= answer.status < 300:
-        body = _body_of(answer)
-        rules = None if body is None else parse_robots(body, agent).to_text()
+        rules = (parsed or parse_answer(answer, agent)).rules
     elif 300 <= answer.status < 500 and answer.status != 429:  # plant: failing-robots-allows-all
         rules = ""
     else:

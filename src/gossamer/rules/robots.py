@@ -8,21 +8,35 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from gossamer.rules.patterns import Matcher, Rule, spell_path, spell_pattern, spell_query
+from gossamer.rules.packed_rules import BLOCKS, PackedRules
+from gossamer.rules.patterns import (
+    MAX_STEPS,
+    Matcher,
+    Rule,
+    cap_rules,
+    spell_path,
+    spell_pattern,
+    spell_query,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gossamer.records import HostState
 
 MAX_ROBOTS_BYTES = 500 * 1024  # the least that the RFC asks of every crawler, and all that we read
 MAX_DELAY_S = 3600.0  # a longer Crawl-delay is a mistake
 MAX_USAGES = 50  # lines about the use of content that are kept
 MAX_USAGE_CHARS = 500
-SHORT_CHARS = 1 << 12  # many sites have the same short file; a longer one is needed again only for its own pages
+MAX_SITEMAPS = 500  # lines that are kept
+MAX_SITEMAP_CHARS = 24_000  # of all of them
+CACHE_BYTES = 24 << 20  # for rules that were read
+SHORT_CHARS = 1 << 12  # rules that are longer are stored packed
 
 
 class Decision(NamedTuple):
@@ -49,7 +63,7 @@ class RobotsRules:
     """What one host's robots.txt asks of us: the merged groups of our token, or else those of `*`."""
 
     group: str = ""  # the token of these groups: ours or `*`; empty if no group applies to us
-    rules: tuple[Rule, ...] = ()
+    rules: Sequence[Rule] = ()  # in the order of the file, or packed if there are many
     asked_delay_s: float | None = None  # by Crawl-delay or Request-rate, as written
     usages: tuple[Usage, ...] = ()
     sitemaps: tuple[str, ...] = ()  # as written: neither resolved nor normalised
@@ -61,7 +75,8 @@ class RobotsRules:
     def matcher(self) -> Matcher:
         """The matcher of these rules; cached."""
         if not self._matcher:
-            self._matcher.append(Matcher(self.rules))
+            rules = self.rules
+            self._matcher.append(rules.matcher() if isinstance(rules, PackedRules) else Matcher.of(rules))
         return self._matcher[0]
 
     @property
@@ -76,20 +91,22 @@ class RobotsRules:
 
     def to_text(self) -> str:
         """Write a short robots.txt that `from_text` reads back."""
+        packed = self.rules if isinstance(self.rules, PackedRules) else None
         lines = [f"User-agent: {self.group}"] if self.group else []
-        lines += map(str, self.rules)
+        lines += map(str, self.rules if packed is None else ())
         if self.asked_delay_s is not None:
             lines.append(f"Crawl-delay: {self.asked_delay_s:.15g}")
         lines += map(str, self.usages)
         lines += (f"Sitemap: {sitemap}" for sitemap in self.sitemaps)
         lines += (f"Moved-to: {url}" for url in self.moved_to)
         lines += [f"Outcome: {self.outcome}"] if self.outcome else []
+        lines += [] if packed is None else [packed.text]
         return "\n".join(lines)
 
     @staticmethod
     def from_text(text: str) -> RobotsRules:
         """Read what `to_text` wrote; cached."""
-        return _read_short(text) if len(text) <= SHORT_CHARS else _read_long(text)
+        return _CACHE.read(text)
 
 
 def parse_robots(body: bytes, agent: str) -> RobotsRules:
@@ -125,7 +142,7 @@ def usages_for(rules: RobotsRules, url: str) -> list[Usage]:
     found = []
     for name in dict.fromkeys(usage.name for usage in rules.usages):
         usages = [usage for usage in rules.usages if usage.name == name]
-        rule = _find(Matcher(Rule(True, usage.pattern) for usage in usages), path)
+        rule = _find(Matcher.of(Rule(True, usage.pattern) for usage in usages), path)
         found += [usage for usage in usages if rule and usage.pattern == rule.pattern]
     return found
 
@@ -140,10 +157,10 @@ def robots_signals(state: HostState | None, url: str) -> list[tuple[str, str]]:
 
 def _find(matcher: Matcher, path: str) -> Rule | None:
     path = spell_path(path)
-    found = matcher.find(path)
-    if "%" in path:  # a pattern without `?` may mean either spelling
-        found = max(found, matcher.find(spell_query(path)), key=itemgetter(0))
-    return found[1]
+    spellings = {path, spell_query(path)}  # a pattern without `?` may mean either
+    if len(spellings) == 1:
+        return matcher.find(path)[1]
+    return max((matcher.find(each, MAX_STEPS // 2) for each in spellings), key=itemgetter(0))[1]
 
 
 @dataclass(slots=True, eq=False)
@@ -169,16 +186,17 @@ class _Group:
             pattern, _, said = value.replace("\t", " ").partition(" ")
         said = " ".join(_text_of(said).split())[:MAX_USAGE_CHARS].rstrip()
         if said and len(self.usages) < MAX_USAGES:
-            self.usages[Usage(name, spell_pattern(pattern), said)] = None
+            (rule,) = cap_rules([Rule(False, spell_pattern(pattern))])
+            self.usages[Usage(name, rule.pattern, said)] = None
 
-    def spelled_rules(self) -> tuple[Rule, ...]:
-        """Return the rules in their one spelling, each once."""
+    def spelled_rules(self) -> Sequence[Rule]:
+        """Return the rules in their one spelling, each once, within the caps."""
         spelled = (
             Rule(name[0] in "aA", spell_pattern(value.rstrip(" \t")))
             for name, value in self.rules
             if value.startswith(("/", "*"))
         )
-        return tuple(dict.fromkeys(spelled))
+        return _pack_many(cap_rules(spelled))
 
 
 def _read(text: str, token: str) -> RobotsRules:
@@ -216,16 +234,29 @@ def _read(text: str, token: str) -> RobotsRules:
 
 def _sitemaps_in(lines: list[tuple[str, str]]) -> dict[str, None]:
     """Return the sitemaps that a robots.txt names, in any place: they belong to no group."""
-    found = dict.fromkeys(_text_of(value).strip() for name, value in lines if name[0] in "sS")
-    found.pop("", None)
+    found: dict[str, None] = {}
+    chars = 0
+    for name, value in lines:
+        if name[0] in "sS" and (sitemap := _text_of(value).strip()) and sitemap not in found:
+            chars += len(sitemap)
+            if chars > MAX_SITEMAP_CHARS or len(found) == MAX_SITEMAPS:
+                break
+            found[sitemap] = None
     return found
 
 
-def _read_reduced(text: str) -> RobotsRules:
-    """Read what `to_text` wrote: it needs no checks, and its patterns are spelled already."""
+def _pack_many(rules: tuple[Rule, ...]) -> Sequence[Rule]:
+    """Return rules as they are stored: a few in the order of the file, many packed."""
+    chars = sum(len(rule.pattern) for rule in rules) + 11 * len(rules)
+    return PackedRules.of(rules) if chars > SHORT_CHARS else rules
+
+
+def read_stored(text: str) -> RobotsRules:
+    """Read what `RobotsRules.to_text` wrote: it needs no checks, and its patterns are spelled already."""
     group, delay_s, outcome = "", None, ""
     rules, usages, sitemaps, moved_to = [], [], [], []
-    for line in text.split("\n") if text else ():
+    head, packed = _divide(text)
+    for line in head.split("\n") if head else ():
         name, _, value = line.partition(": ")
         match name:
             case "Disallow" | "Allow":
@@ -245,7 +276,7 @@ def _read_reduced(text: str) -> RobotsRules:
                 usages.append(Usage(name, pattern, said))
     return RobotsRules(
         group=group,
-        rules=tuple(rules),
+        rules=PackedRules(packed) if packed else _pack_many(tuple(rules)),  # an older version packed none
         asked_delay_s=delay_s,
         usages=tuple(usages),
         sitemaps=tuple(sitemaps),
@@ -254,8 +285,43 @@ def _read_reduced(text: str) -> RobotsRules:
     )
 
 
-_read_short = lru_cache(maxsize=1 << 9)(_read_reduced)
-_read_long = lru_cache(maxsize=1 << 3)(_read_reduced)  # one of 20,000 rules takes 6 MB
+def _divide(text: str) -> tuple[str, str]:
+    """Return the stored text of a robots.txt in two parts: its lines, and its packed rules."""
+    if text.startswith(BLOCKS):
+        return "", text
+    place = text.find("\n" + BLOCKS)
+    return (text[:place], text[place + 1 :]) if place >= 0 else (text, "")
+
+
+class RulesCache:
+    """Rules that were read recently, as many as fit into a budget: hosts ask for theirs several times in a turn."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[str, tuple[RobotsRules, int]] = OrderedDict()  # the least recently used first
+        self.kept_bytes = 0
+
+    def read(self, text: str) -> RobotsRules:
+        """Return the rules in a stored text."""
+        if kept := self._kept.get(text):
+            self._kept.move_to_end(text)
+            return kept[0]
+        rules = read_stored(text)
+        size_bytes = _size_bytes(text, rules)
+        self._kept[text] = rules, size_bytes
+        self.kept_bytes += size_bytes
+        while self.kept_bytes > self._max_bytes and len(self._kept) > 1:
+            self.kept_bytes -= self._kept.popitem(last=False)[1][1]
+        return rules
+
+
+def _size_bytes(text: str, rules: RobotsRules) -> int:
+    """Return about how much memory the rules take when they have been used."""
+    read = rules.rules.globs if isinstance(rules.rules, PackedRules) else len(rules.rules)
+    return 1_000 + 3 * len(text) + 600 * read
+
+
+_CACHE = RulesCache(CACHE_BYTES)
 
 
 def _token_of(agent: str) -> str:

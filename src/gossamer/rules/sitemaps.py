@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MAX_STEPS: Final = 5  # indexes and redirects in a row; the protocol allows one index
 HOST_PLACES: Final = 1 << 14  # for hosts and the first sitemaps of each: 0.7 MB
-MAX_NAMED: Final = 1_000  # by one robots.txt; the rest is ignored
 CONVENTIONAL_PATH: Final = "/sitemap.xml"
 _BEHALF: Final = "#"  # no normalised URL has a fragment
 
@@ -66,7 +65,7 @@ class Submission(NamedTuple):
 def sitemaps_of(state: HostState) -> list[Url]:
     """Return the sitemaps that a host's robots.txt names, without those that cannot be requested."""
     named = rules_of(state).sitemaps
-    return [*_resolve(state.host, named[:MAX_NAMED])] if named else []
+    return [*_resolve(state.host, named)] if named else []
 
 
 @lru_cache(maxsize=64)  # called for every page

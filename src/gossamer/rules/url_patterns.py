@@ -7,6 +7,7 @@ the end of the URL. As in robots.txt, no pattern is costly.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -58,12 +59,12 @@ class _Finder:
 
     def __init__(self, texts: dict[str, str]) -> None:
         self._texts = texts  # by spelled pattern
-        self._matcher = Matcher(Rule(True, pattern) for pattern in texts)
+        self._matcher = Matcher.of(Rule(True, pattern) for pattern in texts)
 
     def find(self, text: str) -> str | None:
         if not self._texts:
             return None
-        _, rule = self._matcher.find(spell_path(text))
+        _, rule = self._matcher.find(spell_path(text), sys.maxsize)  # the operator's patterns are always exact
         return None if rule is None else self._texts[rule.pattern]
 
 

@@ -7,18 +7,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gossamer.records import GivenUp, RequestKind
+from gossamer.records import Fetched, GivenUp, ParsedRobots, ParseFailed, RequestKind
 from gossamer.rules.answers import retry_after_of
 from gossamer.rules.elsewhere import MAX_HOPS, FoundRobots, judge_found
-from gossamer.rules.hosts import asked_delay_s, is_fresh, refusal_of, robots_redirect, robots_url, rules_of
+from gossamer.rules.hosts import (
+    asked_delay_s,
+    is_fresh,
+    is_long_robots,
+    refusal_of,
+    robots_redirect,
+    robots_url,
+    rules_of,
+)
 from gossamer.turn.sitemaps import collect_sitemaps
-from gossamer.turn.steps import AskElsewhere, Commit, Missing, StepInterruptedError
+from gossamer.turn.steps import AskElsewhere, Commit, Missing, Parse, StepInterruptedError
 from gossamer.urls import host_of, identify
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from gossamer.records import HostState, QueuedUrl
+    from gossamer.records import Failed, HostState, QueuedUrl
     from gossamer.turn.state import Turn
     from gossamer.turn.steps import AskedElsewhere, Step
 
@@ -61,6 +69,7 @@ def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[St
     if found is None:
         return None
     answer = found.answer
+    parsed = (yield from _parse(answer)) if is_long_robots(answer) else None
     read = judge_found(
         found,
         host=url.host,
@@ -68,6 +77,7 @@ def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[St
         agent=settings.agent,
         now_at=turn.now.wall_at,
         settings=settings.robots,
+        parsed=parsed,
     )
     if answer is not None and (read.unreachable or turn.is_excused(answer)):
         turn.give_up_or_retry(url, answer, turn.take_answer(url, answer))
@@ -102,6 +112,13 @@ def _commit_rules(turn: Turn, host: str, former: HostState | None) -> Generator[
         del hosts[host]
         hosts.update({host: former} if former else {})
         raise
+
+
+def _parse(answer: Fetched | Failed | None) -> Generator[Step, Any, ParsedRobots]:
+    """Have the page process read a long robots.txt; one that it cannot read has failed."""
+    assert isinstance(answer, Fetched), "only an answer is read"
+    parsed: ParsedRobots | ParseFailed = yield Parse(answer=answer, kind=RequestKind.ROBOTS)
+    return ParsedRobots(rules=None) if isinstance(parsed, ParseFailed) else parsed
 
 
 def _find(turn: Turn, page: QueuedUrl) -> Generator[Step, Any, FoundRobots | None]:

@@ -9,7 +9,7 @@ A turn yields one step at a time and is sent its reply. The table says which rep
 | `AskElsewhere` | `AskedElsewhere` |
 | `LookUp` | `UrlState`, None (not known), or `UNAVAILABLE` |
 | `LookUpHosts` | a sequence of `HostState`; empty if the frontier does not answer |
-| `Parse` | `ParsedPage`, `ParsedSitemap`, `ParseFailed`, or `NO_ROOM` |
+| `Parse` | `ParsedPage`, `ParsedSitemap`, `ParsedRobots`, `ParseFailed`, or `NO_ROOM` |
 | `Commit` | None, when everything that was reported so far is durable |
 | `Keep` | the stored `PageRow` |
 | `KeepAnswer`, `Deliver` | None |
@@ -42,13 +42,11 @@ class Missing(Enum):
     NOT_SENT = "not sent"  # the worker is stopping, its lease is over, or the operator excluded the URL
     UNAVAILABLE = "unavailable"  # the frontier does not answer
     NO_ROOM = "no room"  # too many bytes wait for the page process
-    NO_SLOT = "no slot"  # the site may not answer, and silent sites hold as many request slots as they may
 
 
 NOT_SENT: Final = Missing.NOT_SENT
 UNAVAILABLE: Final = Missing.UNAVAILABLE
 NO_ROOM: Final = Missing.NO_ROOM
-NO_SLOT: Final = Missing.NO_SLOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +110,7 @@ class LookUpHosts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parse:
-    """Read a page or a sitemap in the page process."""
+    """Read a page, a sitemap or a long robots.txt in the page process."""
 
     answer: Fetched
     kind: RequestKind

@@ -30,7 +30,7 @@ from gossamer.worker.elsewhere import RobotsElsewhere
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gossamer.records import PageRow, ParsedPage, ParsedSitemap, ParseFailed
+    from gossamer.records import PageRow, ParsedPage, ParsedRobots, ParsedSitemap, ParseFailed
     from gossamer.turn import Effects, TurnMemories
     from gossamer.turn.steps import Step
     from gossamer.workbench import SiteInHand
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from gossamer.worker.client import FrontierClient
     from gossamer.worker.membership import Membership
     from gossamer.worker.parts import WorkerParts, WorkerTerms
+
+    Parsed = ParsedPage | ParsedSitemap | ParsedRobots
 
 
 class Performer:
@@ -90,7 +92,7 @@ class Performer:
                 slots.release()
                 return await self._wait(step.until_s)
             case Parse():
-                return await self._parse(step, site, slots)
+                return await self._parse(step, slots)
             case KeepAnswer(parsed=None):
                 await self._keep(step, site)
                 slots.release()  # the answer is no page: its body is done with, and the turn may look up its target
@@ -162,17 +164,17 @@ class Performer:
 
     # ------------------------------------------------------------------ pages
 
-    async def _parse(
-        self, step: Parse, site: SiteInHand, slots: TurnSlots
-    ) -> ParsedPage | ParsedSitemap | ParseFailed | Missing:
+    async def _parse(self, step: Parse, slots: TurnSlots) -> Parsed | ParseFailed | Missing:
         pages, archive = self._parts.pages, self._parts.store.archives
         is_sitemap = step.kind is RequestKind.SITEMAP
         if is_sitemap and not await slots.take_sitemap(len(step.answer.body)):
             return NO_ROOM
         with self._room.parsing():
+            if step.kind in ROBOTS_KINDS:
+                return await pages.read_robots(step.answer)
             if is_sitemap:
-                return await pages.read_sitemap(step.answer, site=site.site, archive=archive)
-            return await pages.read(step.answer, site=site.site, archive=archive and not step.answer.links_only)
+                return await pages.read_sitemap(step.answer, archive=archive)
+            return await pages.read(step.answer, archive=archive and not step.answer.links_only)
 
     async def _keep(self, step: Keep | KeepAnswer | Deliver, site: SiteInHand) -> PageRow | None:
         store, hooks = self._parts.store, self._parts.hooks
