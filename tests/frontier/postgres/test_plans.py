@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 import pytest
@@ -36,25 +36,86 @@ OVERVIEWS = {
 SHARDED = r"\b(?:FROM|JOIN|UPDATE|INTO|USING)\s+(site|queue|seen|barred|host|worker|tally|given_up|seed_outcome)\b"
 
 
-@pytest.fixture(scope="module")
-def large(version: str) -> Iterator[PostgresFrontier]:
-    """A worker in a crawl with 20,000 sites and 200,000 URLs."""
+class Shape(NamedTuple):
+    """A crawl as its tables' statistics describe it."""
+
+    urls: int  # that are really there
+    sites: int
+    times: int  # as many URLs and sites, in the statistics
+
+
+SHAPES = {
+    "skewed, 1M": Shape(100_000, 10_000, 10),
+    "skewed, 40M": Shape(100_000, 10_000, 400),
+    "even, 1M": Shape(20_000, 20_000, 50),
+    "even, 40M": Shape(20_000, 20_000, 2_000),
+}
+TABLES = "site", "queue", "seen", "barred", "host"
+BARRED = """
+    INSERT INTO barred (shard, crawl, site_id, url_hash, rank, depth, hops, kind, via, url, reason)
+    SELECT shard, crawl, site_id, url_hash, rank, depth, hops, kind, via, url, 'r' FROM queue
+"""
+
+
+@pytest.fixture(scope="module", params=SHAPES.values(), ids=list(SHAPES))
+def large(version: str, request: pytest.FixtureRequest) -> Iterator[PostgresFrontier]:
+    """A worker in a large crawl, whose connection reports the plan of each statement that it runs."""
+    shape: Shape = request.param
     address = postgres_server.new_database(version)
-    build(address, "large", urls=200_000, sites=20_000)
+    build(address, "large", urls=shape.urls, sites=shape.sites)
+    with psycopg.connect(address, autocommit=True, options="-c search_path=gossamer") as connection:
+        connection.execute(BARRED)
+        connection.execute("ANALYZE barred")
+        multiply_statistics(connection, shape.times)
     with PostgresFrontier(address, "large") as frontier:
         frontier.join("test")
+        connection = frontier._database._connected()
+        try:
+            connection.execute("LOAD 'auto_explain'")
+        except psycopg.errors.UndefinedFile:
+            pytest.skip(f"PostgreSQL {version} has no auto_explain here")
+        connection.execute(
+            "SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on; SET auto_explain.log_buffers = on;"
+            "SET auto_explain.log_format = json; SET auto_explain.log_level = notice", prepare=False
+        )  # fmt: skip
         yield frontier
 
 
+def multiply_statistics(connection: psycopg.Connection[Any], times: int) -> None:
+    """Make the planner believe that there are as many times more rows, and values of each key."""
+    for table in TABLES:
+        connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = off)".encode())
+    connection.execute(
+        "UPDATE pg_class SET reltuples = reltuples * %s WHERE relnamespace = 'gossamer'::regnamespace"
+        " AND (relname = ANY (%s) OR oid IN (SELECT indexrelid FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid"
+        " WHERE c.relname = ANY (%s)))",
+        (times, list(TABLES), list(TABLES)),
+    )
+    # A number of values that the schema sets stays as it is.
+    connection.execute(
+        "UPDATE pg_statistic SET stadistinct = stadistinct * %s FROM pg_attribute a WHERE a.attrelid = starelid"
+        " AND a.attnum = staattnum AND a.attname IN ('site_id', 'url_hash', 'arrival') AND a.attoptions IS NULL"
+        " AND stadistinct > 0",
+        (times,),
+    )
+
+
 def plan(frontier: PostgresFrontier, name: str, **values: object) -> list[dict[str, Any]]:
-    """Return all nodes of a statement's plan; nothing of what it does stays."""
+    """Run a statement as a worker does; return all nodes of its plan. Nothing of what it does stays."""
     db = frontier._database
     connection = db._connected()
-    with connection.transaction(force_rollback=True), psycopg.ClientCursor(connection) as cursor:
-        explain = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) " + SQL[name]
-        cursor.execute(explain.encode(), {"crawl": db.crawl, "worker": db.worker, **values})
-        (found,) = cursor.fetchone() or (None,)
-    return list(nodes((found if isinstance(found, list) else json.loads(str(found)))[0]["Plan"]))
+    reports: list[str] = []
+
+    def report(diagnostic: psycopg.errors.Diagnostic) -> None:
+        reports.append(diagnostic.message_primary or "")
+
+    with connection.transaction(force_rollback=True):
+        connection.add_notice_handler(report)
+        db.execute(name, {"crawl": db.crawl, "worker": db.worker, **values})
+        connection.execute("SHOW jit")  # has no plan; the server reports one when the next statement comes
+        connection.remove_notice_handler(report)
+    (found,) = [json.loads(text.partition("plan:")[2]) for text in reports if "plan:" in text]
+    return list(nodes(found["Plan"]))
 
 
 def nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -67,7 +128,7 @@ CLAIM = {
     "shard": 7,
     "now_ms": 1 << 50,
     "delay_ms": 70_000,
-    "sites": 50,
+    "sites": 25,
     "left": 1 << 62,
     "more_hosts": 8,
     "site_limit": 1 << 40,
@@ -82,33 +143,54 @@ def test_a_claim_walks_the_ready_list_without_a_sort_or_a_scan(large: PostgresFr
         if step["Node Type"].startswith("Index") and step["Index Name"] != "site_ready":
             assert "site_id" in step["Index Cond"], "no step walks over a whole shard"
     owned = [step for step in steps if step.get("Subplan Name") == "CTE owned"]
-    assert owned[0]["Actual Rows"] == 50
-    assert steps[0]["Shared Hit Blocks"] + steps[0]["Shared Read Blocks"] < 50 * 40
+    assert owned[0]["Actual Rows"] == 25
+    assert steps[0]["Shared Hit Blocks"] + steps[0]["Shared Read Blocks"] < 25 * 40
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("settle", {"sites": [7, 263], "hashes": [b"a" * 16, b"b" * 16], "outcomes": ["", ""]}),
-        ("first_queued", {"sites": [7, 263]}), ("lock_visited", {"sites": [7, 263]}),
-        ("hold_awake", {"sites": [7, 263]}),
-        ("lock_to_rest", {"sites": [7, 263], "owner": 1}), ("lock_idle", {"sites": [7, 263]}),
-        ("release", {
-            "sites": [7], "epochs": [1], "delays": [0], "failures": [0], "paced_at": [0], "has_work": [True],
-            "ready_at": [0], "pages": [0], "owner": 1, "site_limit": 1,
-        }),
-        ("retry_later", {"sites": [7], "hashes": [b"a" * 16], "not_before": [5], "counted": [1]}),
-        ("known", {"site_id": 7, "url_hash": b"a" * 16}), ("find_site", {"site_id": 7}),
-    ],
-)  # fmt: skip
-def test_hot_statements_find_their_rows_by_whole_keys(
-    large: PostgresFrontier, name: str, values: dict[str, object]
-) -> None:
-    steps = plan(large, name, shard=7, **values)
+HASHES = {"sites": [7, 263], "hashes": [b"a" * 16, b"b" * 16]}
+ONE_URL = {"site_id": 7, "url_hash": b"a" * 16}
+BY_KEY: dict[str, dict[str, object]] = {
+    "settle": {**HASHES, "outcomes": ["", ""]},
+    "retry_later": {**HASHES, "not_before": [5, 5], "counted": [1, 1]},
+    "bar": {**HASHES, "reasons": ["r", "r"]},
+    "unbar": {**HASHES, "reasons": ["r", "r"]},
+    "lower_seen": {**ONE_URL, "depth": 1},
+    "lower_queue": {**ONE_URL, "depth": 1},
+    "known": ONE_URL,
+    "find_seen": ONE_URL,
+    "find_barred": ONE_URL,
+    "wake_deferred": {"site_id": 7, "now_ms": 1 << 50, "at_most": 100},
+    "defer_blocked": {"site_id": 7, "host": "h", "blocked_until": 1, "at_most": 100},
+    "give_up_host": {"site_id": 7, "host": "h", "reason": "r", "at_most": 100},
+    "find_site": {"site_id": 7},
+    "first_queued": {"sites": [7, 263]},
+    "lock_visited": {"sites": [7, 263]},
+    "hold_awake": {"sites": [7, 263]},
+    "lock_to_rest": {"sites": [7, 263], "owner": 1},
+    "lock_idle": {"sites": [7, 263]},
+    "release": {
+        "sites": [7, 263], "epochs": [1, 1], "delays": [0, 0], "failures": [0, 0], "paced_at": [0, 0],
+        "has_work": [True, True], "ready_at": [0, 0], "pages": [0, 0], "owner": 1, "site_limit": 1,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_KEY)
+def test_hot_statements_find_their_rows_by_whole_keys(large: PostgresFrontier, name: str) -> None:
+    steps = plan(large, name, shard=7, **BY_KEY[name])
     walked = [step for step in steps if "Scan" in step["Node Type"] and "Relation Name" in step]
     assert walked
     for step in walked:
-        assert re.search("site_id|owner", step.get("Index Cond", "")), step
+        assert "site_id" in step.get("Index Cond", ""), step
+        left_over = step.get("Filter", "") + step.get("Join Filter", "")
+        assert "url_hash" not in left_over, f"it walks over other URLs of the site: {step}"
+        assert step["Index Name"] != "site_owner", "it walks over all sites of the worker for each site"
+
+
+def test_every_statement_that_names_a_url_is_planned_here() -> None:
+    by_hash = {name for name, text in SQL.items() if re.search(r"url_hash\s*=", text)}
+    whole_sites = {"walk_seen", "audit_queue"}
+    assert by_hash - BATCHES - whole_sites <= BY_KEY.keys()
 
 
 def test_every_hot_statement_names_one_shard_for_every_table_it_touches() -> None:

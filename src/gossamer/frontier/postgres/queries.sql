@@ -430,21 +430,24 @@ FROM unnest(%(sites)s::int8[]) AS d (site_id)
 -- Locks sites whose queue looked empty or deferred. FOR UPDATE keeps out transactions that would add links, see
 -- hold_awake; the next statement reads the queue again, and its snapshot has what they added before. SKIP LOCKED: a
 -- transaction that brings links holds other sites awake and must not wait, or two that link to each other's sites
--- would deadlock.
+-- would deadlock. IS NOT DISTINCT FROM keeps the planner away from site_owner, as in `release`.
 SELECT site_id FROM site
-WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[]) AND owner = %(owner)s
+WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = ANY (%(sites)s::int8[])
+  AND owner IS NOT DISTINCT FROM %(owner)s
 ORDER BY site_id FOR UPDATE SKIP LOCKED
 
 -- name: release
 -- Releases sites with their next due times. Owner and epoch fence it: a late or repeated release frees no other
--- worker's site.
+-- worker's site. IS NOT DISTINCT FROM keeps the planner away from site_owner, where it would walk over all sites of the
+-- worker for each one.
 UPDATE site s SET owner = NULL, in_hand = 0, delay_ms = d.delay_ms, failures = d.failures, paced_at = d.paced_at,
                   has_work = d.has_work AND s.pages + d.pages < %(site_limit)s, ready_at = d.ready_at,
                   pages = s.pages + d.pages, spent = s.pages + d.pages >= %(site_limit)s
 FROM unnest(%(sites)s::int8[], %(epochs)s::int8[], %(delays)s::int8[], %(failures)s::int4[], %(paced_at)s::int8[],
             %(has_work)s::bool[], %(ready_at)s::int8[], %(pages)s::int4[])
      AS d (site_id, epoch, delay_ms, failures, paced_at, has_work, ready_at, pages)
-WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = d.site_id AND s.owner = %(owner)s AND s.epoch = d.epoch
+WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = d.site_id
+  AND s.owner IS NOT DISTINCT FROM %(owner)s AND s.epoch = d.epoch
 RETURNING s.site_id, s.has_work
 
 -- ---------------------------------------------------------------- workers
