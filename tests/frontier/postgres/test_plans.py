@@ -74,10 +74,9 @@ def large(version: str, request: pytest.FixtureRequest) -> Iterator[PostgresFron
             connection.execute("LOAD 'auto_explain'")
         except psycopg.errors.UndefinedFile:
             pytest.skip(f"PostgreSQL {version} has no auto_explain here")
-        connection.execute(
-            "SET auto_explain.log_min_duration = 0; SET auto_explain.log_analyze = on; SET auto_explain.log_buffers = on;"
-            "SET auto_explain.log_format = json; SET auto_explain.log_level = notice", prepare=False
-        )  # fmt: skip
+        wanted = {"log_min_duration": "0", "log_analyze": "on", "log_buffers": "on", "log_format": "json"}
+        for setting, value in {**wanted, "log_level": "notice"}.items():
+            connection.execute(f"SET auto_explain.{setting} = {value}".encode())
         yield frontier
 
 
