@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from gossamer.page_process import child
 from gossamer.page_process.frames import LENGTH_BYTES, Values, pack_page, unpack, unpack_page
-from gossamer.page_process.process import PAGES_IN_PIPE, PageProcess
+from gossamer.page_process.process import MAX_COSTLY_PAGES, PAGES_IN_PIPE, PageProcess
 from gossamer.page_process.settings import PageSettings
 from gossamer.parse.page import read_page
 from gossamer.parse.simhash import simhash
@@ -42,6 +42,7 @@ from gossamer.records import (
     Truncation,
 )
 from gossamer.rules.hosts import is_long_robots, parse_answer
+from gossamer.waste import LEAST_WASTE, NetworkLedger
 from tests.parse.pages import answer
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ async def test_two_thousand_pages_come_back_each_to_whom_it_belongs() -> None:
             nonlocal most_in_pipe
             found = await pages.read(page(number, 40_000), archive=True)
             assert_is(found, number)
-            most_in_pipe = max(most_in_pipe, len(pages._in_pipe))
+            most_in_pipe = max(most_in_pipe, len(pages._quick.in_pipe))
 
         async with asyncio.TaskGroup() as readers:
             for number in range(2_000):
@@ -282,7 +283,7 @@ HOSTILE: dict[str, Callable[[], Fetched]] = {
 @on_a_loop
 async def test_hostile_pages_cost_no_more_than_themselves() -> None:
     # Each takes a third of a second at most; the deadline leaves room for slow machines.
-    async with PageProcess(PageSettings(parse_deadline_s=5), agent="gossamer") as pages:
+    async with PageProcess(PageSettings(parse_deadline_s=5), agent="gossamer", slice_s=99) as pages:
         names = [*HOSTILE]
         reads = []
         for number, name in enumerate(names):
@@ -300,7 +301,7 @@ async def test_hostile_pages_cost_no_more_than_themselves() -> None:
 @on_a_loop
 async def test_a_page_that_takes_too_long_is_given_up_and_the_rest_are_read() -> None:
     slow = wide_table(100_000_000)
-    async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer") as pages:
+    async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer", slice_s=99) as pages:
         first = await pages.read(page(0), archive=True)
         began_s = time.monotonic()
         results = await asyncio.gather(
@@ -317,6 +318,102 @@ async def test_a_page_that_takes_too_long_is_given_up_and_the_rest_are_read() ->
     for number, result in enumerate(results):
         if number != 3:
             assert_is(result, number)
+
+
+def costly(address: str = "") -> Fetched:
+    """A page that takes several slices of the tests below."""
+    return replace(wide_table(15_000_000), address=address)
+
+
+@LINUX
+@on_a_loop
+async def test_pages_behind_a_costly_one_wait_for_a_slice_and_the_costly_one_is_read_all_the_same() -> None:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=0.05) as pages:
+        assert_is(await pages.read(page(0), site="good", archive=True), 0)
+        slow = [asyncio.create_task(pages.read(costly(), site=f"bad {one}", archive=True)) for one in range(3)]
+        good = [asyncio.create_task(pages.read(page(one), site=f"good {one}", archive=True)) for one in range(100)]
+        for number, found in enumerate(await asyncio.gather(*good)):
+            assert_is(found, number)
+        assert not all(task.done() for task in slow)
+        for found in await asyncio.gather(*slow):
+            assert isinstance(found, ParsedPage)
+
+
+@LINUX
+@on_a_loop
+async def test_a_costly_site_stays_in_the_slow_lane_until_a_page_of_it_is_cheap() -> None:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=0.05) as pages:
+        assert isinstance(await pages.read(costly(), site="bad", archive=True), ParsedPage)
+        replaced = pages.replaced  # nothing else waited: the page was read where it was
+        second = asyncio.create_task(pages.read(costly(), site="bad", archive=True))
+        await asyncio.sleep(0)
+        assert pages.costly_pages == 1
+        for number in range(20):
+            assert_is(await pages.read(page(number), site="good", archive=True), number)
+        assert not second.done()
+        await second
+        assert pages.replaced == replaced
+        third = asyncio.create_task(pages.read(page(3), site="bad", archive=True))
+        await asyncio.sleep(0)
+        assert pages.costly_pages == 1
+        assert_is(await third, 3)
+        assert_is(await pages.read(page(4), site="bad", archive=True), 4)
+        assert "bad" not in pages._costly
+
+
+@LINUX
+@on_a_loop
+async def test_when_too_many_costly_pages_wait_the_next_one_is_refused_and_cheap_ones_are_read() -> None:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=0.05) as pages:
+        for number in range(MAX_COSTLY_PAGES + 1):
+            pages._costly[f"bad {number}"] = 1.0
+        waiting = [
+            asyncio.create_task(pages.read(costly(), site=f"bad {number}", archive=True))
+            for number in range(MAX_COSTLY_PAGES)
+        ]
+        await asyncio.sleep(0)
+        refused = await pages.read(costly(), site=f"bad {MAX_COSTLY_PAGES}", archive=True)
+        assert isinstance(refused, ParseFailed)
+        assert refused.reason is Reason.PARSER_BUSY
+        assert_is(await pages.read(page(1), site="good", archive=True), 1)
+    for result in await asyncio.gather(*waiting, return_exceptions=True):
+        assert isinstance(result, asyncio.CancelledError)
+
+
+@LINUX
+@on_a_loop
+async def test_a_new_site_of_a_network_of_costly_pages_begins_in_the_slow_lane() -> None:
+    networks = NetworkLedger()
+    for _ in range(LEAST_WASTE):
+        networks.note_waste("192.0.2.1")
+    async with PageProcess(SETTINGS, agent="gossamer", networks=networks) as pages:
+        for address, lane in (("192.0.2.9", 1), ("192.0.3.9", 0)):
+            reading = asyncio.create_task(pages.read(replace(page(1), address=address), site=address, archive=False))
+            await asyncio.sleep(0)
+            assert pages.costly_pages == lane
+            await reading
+        reading = asyncio.create_task(
+            pages.read(replace(page(1), address="192.0.2.9"), site="192.0.2.9", archive=False)
+        )
+        await asyncio.sleep(0)
+        assert pages.costly_pages == 0  # it has shown that its pages are cheap
+        await reading
+
+
+@on_a_loop
+async def test_a_site_with_many_pages_does_not_keep_another_waiting() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        ended: list[str] = []
+
+        async def read(site: str, number: int) -> None:
+            await pages.read(page(number, 20_000), site=site, archive=True)
+            ended.append(site)
+
+        async with asyncio.TaskGroup() as readers:
+            for number in range(200):
+                readers.create_task(read("large", number))
+            readers.create_task(read("small", 0))
+        assert ended.index("small") <= 2 * PAGES_IN_PIPE
 
 
 @LINUX
@@ -382,7 +479,7 @@ async def test_killing_the_process_loses_no_page() -> None:
                 ended.append(number)
 
             reads = asyncio.gather(*map(read, range(10)))
-            await until(lambda: len(pages._in_pipe) == PAGES_IN_PIPE)
+            await until(lambda: len(pages._quick.in_pipe) == PAGES_IN_PIPE)
             os.kill(pid, signal.SIGKILL)
             await reads
             assert ended == [*range(10)]  # none had to wait for those that came later
@@ -414,11 +511,11 @@ async def test_a_page_sent_to_a_process_that_has_just_died_is_read_by_the_next()
 
 @on_a_loop
 async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
         slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
         behind = asyncio.create_task(pages.read(page(1), archive=True))
         for death in range(2):
-            await until(lambda: pages.replaced == death and pages._in_pipe)  # noqa: B023 - called at once
+            await until(lambda: pages.replaced == death and pages._quick.in_pipe)  # noqa: B023 - called at once
             assert pages.pid is not None
             os.kill(pages.pid, signal.SIGKILL)
         failed = await slow
@@ -432,11 +529,11 @@ async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
 @on_a_loop
 async def test_a_page_behind_one_that_wore_out_the_process_is_not_blamed_for_that() -> None:
     async with PageProcess(
-        PageSettings(parse_memory_bytes=200_000_000, parse_deadline_s=30), agent="gossamer"
+        PageSettings(parse_memory_bytes=200_000_000, parse_deadline_s=30), agent="gossamer", slice_s=99
     ) as pages:
         worn = asyncio.create_task(pages.read(answer("<div>" * 1_600_000), archive=True))
         slow = asyncio.create_task(pages.read(wide_table(20_000_000), archive=True))
-        await until(lambda: pages.replaced == 1 and pages._in_pipe)
+        await until(lambda: pages.replaced == 1 and pages._quick.in_pipe)
         assert pages.pid is not None
         os.kill(pages.pid, signal.SIGKILL)
         failed = await worn
@@ -447,10 +544,10 @@ async def test_a_page_behind_one_that_wore_out_the_process_is_not_blamed_for_tha
 
 @on_a_loop
 async def test_a_page_on_which_the_process_crashed_is_not_tried_again() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
         slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
         behind = asyncio.create_task(pages.read(page(1), archive=True))
-        await until(lambda: pages._in_pipe)
+        await until(lambda: pages._quick.in_pipe)
         assert pages.pid is not None
         os.kill(pages.pid, signal.SIGSEGV)
         failed = await slow
@@ -488,9 +585,9 @@ async def test_a_reader_that_gives_up_does_not_disturb_the_others() -> None:
 
 @on_a_loop
 async def test_a_page_whose_caller_no_longer_waits_can_still_cost_the_process() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer") as pages:
+    async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer", slice_s=99) as pages:
         slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
-        await until(lambda: pages._in_pipe)
+        await until(lambda: pages._quick.in_pipe)
         slow.cancel()
         assert_is(await pages.read(page(1), archive=True), 1)
         assert pages.replaced == 1
@@ -574,9 +671,9 @@ async def test_a_process_that_cannot_start_fails_the_pages_but_not_for_ever(
 @LINUX
 @on_a_loop
 async def test_closing_is_prompt_and_leaves_no_process() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
         reads = [asyncio.create_task(pages.read(wide_table(100_000_000), archive=True)) for _ in range(6)]
-        await until(lambda: pages._in_pipe)
+        await until(lambda: pages._quick.in_pipe)
         pid = pages.pid
         began_s = time.monotonic()
     assert time.monotonic() - began_s < 10  # each page would take longer than that
@@ -623,7 +720,7 @@ from gossamer.page_process.settings import PageSettings
 from tests.test_page_process import page, wide_table
 
 async def main():
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer") as pages:
+    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
         await pages.read(page(0), archive=True)
         print(pages.pid, flush=True)
         await pages.read(wide_table(100_000_000), archive=True) if sys.argv[1] == "busy" else await asyncio.sleep(60)

@@ -260,9 +260,11 @@ class InlinePages:
 
     def __init__(self, dice: Random) -> None:
         self._dice = dice
+        self.costly_pages = 0
 
-    async def read(self, fetched: Fetched, *, archive: bool) -> ParsedPage | ParseFailed:
+    async def read(self, fetched: Fetched, *, site: str = "", archive: bool) -> ParsedPage | ParseFailed:
         """Parse a page."""
+        del site  # pages are read at once here
         await asyncio.sleep(self._dice.uniform(0, 0.03))
         parsed = read_page(fetched, agent=AGENT, max_bytes=1_000_000, find_text=_FIND_TEXT, anchors=False)
         if isinstance(parsed, ParseFailed):
@@ -271,12 +273,13 @@ class InlinePages:
             parsed, archive = without_content(parsed), False
         return result_of(page_reply(parsed, encode_exchange(fetched) if archive else None))
 
-    async def read_sitemap(self, fetched: Fetched, *, archive: bool) -> ParsedSitemap | ParseFailed:
+    async def read_sitemap(self, fetched: Fetched, *, site: str = "", archive: bool) -> ParsedSitemap | ParseFailed:
         """Parse a sitemap: simulated crawls read none."""
-        raise AssertionError(f"{fetched.url} was not requested as a sitemap ({archive=})")
+        raise AssertionError(f"{fetched.url} was not requested as a sitemap ({site=}, {archive=})")
 
-    async def read_robots(self, fetched: Fetched) -> ParsedRobots | ParseFailed:
+    async def read_robots(self, fetched: Fetched, *, site: str = "") -> ParsedRobots | ParseFailed:
         """Read a long robots.txt."""
+        del site
         await asyncio.sleep(self._dice.uniform(0, 0.03))
         return parse_answer(fetched, AGENT)
 

@@ -140,6 +140,12 @@ SITEMAP_ENTRIES_TOTAL = WorkerCounter(
     "Entries of sitemaps, by result: accepted, not_wanted by the crawl's limits, foreign_host, bad_url",
     ("result",),
 )
+SHARE_BACKOFFS_TOTAL = WorkerCounter(
+    "gossamer_share_backoffs_total",
+    "Turns after which a site backed off because it took more than its share while others waited, by what it took: "
+    "parser_share, slot_share, byte_share",
+    ("share",),
+)
 LOOP_LAG_SECONDS = Histogram(
     "gossamer_loop_lag_seconds",
     "How late the event loop ran a due callback",

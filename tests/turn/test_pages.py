@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gossamer.records import Barred, Done, GivenUp, Kind, ParseFailed, Reason, Scope, Truncation, UrlState, UrlStatus
+from gossamer.records import (
+    Barred,
+    Done,
+    GivenUp,
+    Kind,
+    ParseFailed,
+    Reason,
+    Retry,
+    Scope,
+    Truncation,
+    UrlState,
+    UrlStatus,
+)
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.pace import WaitCause
 from gossamer.rules.scope import ScopeSettings
@@ -117,6 +129,17 @@ KEPT = [
             links=[],
         )
         for reason in (Reason.BAD_ENCODING, Reason.PARSE_DEADLINE, Reason.PARSE_MEMORY, Reason.PARSE_CRASHED)
+    ),
+    Row(
+        says="a costly page for which the parser has no time comes again without a counted try, and its site backs off",
+        world={"parses": {HOME: ParseFailed(reason=Reason.PARSER_BUSY)}, "urls": (queued(), queued(NEXT))},
+        trace=PARSED,
+        outcomes={HOME: Retry(wait_s=0.0, counted=False)},
+        links=[],
+        in_hand=[],
+        counts={("share_backoffs", "parser_share"): 1},
+        wait_s=140.0,
+        cause=WaitCause.PARSER_SHARE,
     ),
     Row(
         says="the other URLs in hand are left for further turns",

@@ -10,6 +10,7 @@ from gossamer.errors import GossamerError, unreadable
 from gossamer.fetch import Fetcher, in_flight_limit, raise_descriptor_limit
 from gossamer.page_process.process import PageProcess
 from gossamer.rules.scope import Exclusions
+from gossamer.rules.shares import SiteShares
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store.store import Store
 from gossamer.turn import Hooks, TurnSettings
@@ -51,7 +52,8 @@ async def open_worker(
         fetcher = await stack.enter_async_context(
             Fetcher(settings.fetch, in_flight=in_flight, user_agent=user_agent, email=email, archives=store.archives)
         )
-        pages = await stack.enter_async_context(PageProcess(settings.page, agent=settings.crawl.agent_name))
+        shares = SiteShares()
+        pages = await stack.enter_async_context(_page_process(settings, shares, clock))
         parts = WorkerParts(
             frontier=frontier,
             fetcher=fetcher,
@@ -59,11 +61,21 @@ async def open_worker(
             store=store,
             bench=Workbench(settings.workbench),
             figures=figures,
+            shares=shares,
             hooks=hooks or Hooks(),
             clock=clock,
         )
         terms = worker_terms(settings, name=name, label=label or name, folder=folder, in_flight=in_flight)
         yield Worker(parts, terms), figures
+
+
+def _page_process(settings: Settings, shares: SiteShares, clock: Clock) -> PageProcess:
+    """Make a page process that reports what pages cost."""
+    return PageProcess(
+        settings.page,
+        agent=settings.crawl.agent_name,
+        on_cost=lambda site, cost_s, contended: shares.note_parse(site, cost_s, clock(), contended=contended),
+    )
 
 
 def worker_terms(settings: Settings, *, name: str, label: str, folder: Path, in_flight: int) -> WorkerTerms:

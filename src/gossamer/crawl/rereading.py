@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -121,7 +122,7 @@ class Rereading:
         say("The rules admit more than before: reading the links of stored pages again.")
         self._tally.began_s = self._tally.said_s = time.monotonic()
         page = replace(self._settings.page, text="fast", markdown=False, links=False)
-        async with PageProcess(page, agent=self._settings.crawl.agent_name) as process:
+        async with PageProcess(page, agent=self._settings.crawl.agent_name, slice_s=math.inf) as process:
             for file in files:
                 if file.path.name not in done:
                     unarchived = self._tally.unarchived

@@ -13,6 +13,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -78,14 +79,15 @@ class FrameReader:
         self._tidy()
         signal.setitimer(signal.ITIMER_PROF, self._deadline_s)
         try:
-            return pack((self.retiring, *self._read(payload)))
+            found = self._read(payload)
+            return pack((self.retiring, time.process_time(), *found))
         except MemoryError:
             pass  # reply below: here the exception still refers to everything that was read
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         self.retiring = True
         detail = f"took more than {self._memory_bytes / 1e6:.0f} MB of memory"
-        return pack((True, *failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail))))
+        return pack((True, time.process_time(), *failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail))))
 
     def _read(self, payload: bytes) -> Values:
         try:

@@ -53,6 +53,8 @@ class Reason(StrEnum):
     PARSE_MEMORY = "parse_memory"
     PARSE_CRASHED = "parse_crashed"
 
+    PARSER_BUSY = "parser_busy"  # too many costly pages waited to be read; it is requested again
+
     # A sitemap that lists nothing
     NO_SITEMAP = "no_sitemap"  # none at the conventional URL; the robots.txt had named none
     BAD_SITEMAP = "bad_sitemap"  # not a sitemap, or unreadable

@@ -90,6 +90,9 @@ class WaitCause(StrEnum):
     BACKOFF = "back-off"  # it failed several times in a row
     SUSPENDED = "suspended"  # it failed suspension_failures times in a row, and is tried again much later
     SLOWNESS = "slow answer"
+    PARSER_SHARE = "parser share"  # its pages take more processor time than its share, and others wait
+    SLOT_SHARE = "slot share"  # it does not answer, and silent sites hold as many request slots as they may
+    BYTE_SHARE = "byte share"  # its bodies take more than its share, and others wait
 
 
 class TurnWait(NamedTuple):
@@ -118,7 +121,7 @@ def turn_wait(
     for wait_s, cause in (
         (pace_s, WaitCause.CRAWL_DELAY),
         (retry_after_s or 0.0, WaitCause.RETRY_AFTER),
-        (_backoff_s(pace_s, failures), WaitCause.BACKOFF),
+        (backoff_s(pace_s, failures), WaitCause.BACKOFF),
         (settings.suspension_s if failures >= settings.suspension_failures else 0.0, WaitCause.SUSPENDED),
     ):
         if wait_s > wait.wait_s:
@@ -130,6 +133,11 @@ def with_slowness(wait: TurnWait, *, delay_s: float, response_s: float) -> TurnW
     """Return a wait, or the one that follows from a slow answer if that is longer."""
     slow_s = slowness_wait_s(delay_s=delay_s, response_s=response_s)
     return TurnWait(slow_s, WaitCause.SLOWNESS) if slow_s > wait.wait_s else wait
+
+
+def with_share(wait: TurnWait, *, share: TurnWait | None) -> TurnWait:
+    """Return a wait, or that of a site that took more than its share if that is longer."""
+    return share if share is not None and share.wait_s > wait.wait_s else wait
 
 
 def slowness_wait_s(*, delay_s: float, response_s: float) -> float:
@@ -153,7 +161,8 @@ def parse_retry_after(value: str, now_at: float) -> float | None:
     return min(max(0.0, until_at - now_at), MAX_RETRY_AFTER_S)
 
 
-def _backoff_s(pace_s: float, failures: int) -> float:
+def backoff_s(pace_s: float, failures: int) -> float:
+    """Return the wait of a site that failed so many times in a row; 0 while that is normal."""
     doublings = failures - FAILURES_BEFORE_BACKOFF
     if doublings <= 0:
         return 0.0

@@ -133,7 +133,7 @@ def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, s
         return ""
     parsed: ParsedPage | ParseFailed = yield Parse(answer=answer, kind=RequestKind.PAGE)
     if isinstance(parsed, ParseFailed):
-        turn.settle(url, GivenUp(reason=parsed.reason))
+        turn.settle(url, turn.judge_unread(url, parsed))
         return ""
     if parsed.refresh and parsed.refresh != url.url:
         return parsed.refresh

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gossamer.rules.scope import Exclusions
+from gossamer.rules.shares import SiteShares
 from gossamer.rules.sitemaps import SitemapQuota, SitemapSettings
 from gossamer.turn.hooks import Hooks
 
@@ -52,4 +53,5 @@ class TurnMemories:
     sitemap_quota: SitemapQuota  # turns: how many sitemaps a host has named
     outage: OutageGuard  # the driver reports requests to it; turns ask whether a failure is our own
     orders: OperatorOrders  # the membership: exclusions
+    shares: SiteShares = field(default_factory=SiteShares)  # the driver reports what sites take
     hooks: Hooks = field(default_factory=Hooks)  # the program that runs the crawl

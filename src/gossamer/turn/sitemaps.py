@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gossamer.records import Done, GivenUp, Kind, Link, ParseFailed, RequestKind, Retry, UrlState, UrlStatus
+from gossamer.records import Done, Kind, Link, ParseFailed, RequestKind, Retry, UrlState, UrlStatus
 from gossamer.rules.hosts import robots_url
 from gossamer.rules.sitemaps import (
     MAX_STEPS,
@@ -18,7 +18,6 @@ from gossamer.rules.sitemaps import (
     is_same_host,
     names_any,
     on_behalf,
-    reason_for,
     sitemaps_of,
     submission_of,
 )
@@ -121,7 +120,7 @@ def read_sitemap(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step,
         return Retry(wait_s=CROWDED_S, counted=False)
     if isinstance(parsed, ParseFailed):
         turn.count("sitemaps", "unread")
-        return GivenUp(reason=reason_for(url, turn.site.hosts.get(url.host), parsed.reason))
+        return turn.judge_unread(url, parsed)
     if parsed.archive:
         yield KeepAnswer(url=url, answer=answer, parsed=parsed)
     turn.count("sitemaps", "read")

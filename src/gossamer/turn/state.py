@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from gossamer.records import Failed, GivenUp, Link, Reason, Retry
 from gossamer.rules.answers import Refused, TryLater, http_fallback, judge_answer, retry_wait_s, shows_trouble
 from gossamer.rules.hosts import HANG_UP_S, NO_ADDRESS, after_silence, answers, hang_up_s, is_answered, is_silence
-from gossamer.rules.pace import TurnWait, WaitCause, step_gap_s, turn_wait, with_slowness
+from gossamer.rules.pace import TurnWait, WaitCause, step_gap_s, turn_wait, with_share, with_slowness
 from gossamer.rules.sitemaps import reason_for
 from gossamer.turn.effects import Count, Effects, TurnResult
-from gossamer.turn.steps import Ask, Missing, Wait
+from gossamer.turn.steps import NO_SLOT, Ask, Missing, Wait
 from gossamer.urls import Url
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from gossamer.records import Fetched, HostState, Outcome, QueuedUrl, RequestKind
+    from gossamer.records import Fetched, HostState, Outcome, ParseFailed, QueuedUrl, RequestKind
     from gossamer.rules.answers import Verdict
     from gossamer.turn.settings import TurnMemories, TurnSettings
     from gossamer.turn.steps import Asked, Moment, Step, StepInterruptedError
@@ -29,9 +29,9 @@ class Turn:
     """One visit to a site: what it takes to get one page."""
 
     __slots__ = (
-        "_asking", "_settled", "bug", "closes_canonical_loop", "current", "effects", "ended_s", "guess", "memories",
-        "now", "queued", "response_s", "retry_after_s", "settings", "silence", "site", "troubled_host", "visited",
-        "year",
+        "_asking", "_settled", "bug", "closes_canonical_loop", "crowded_out", "current", "effects", "ended_s", "guess",
+        "memories", "now", "queued", "response_s", "retry_after_s", "settings", "silence", "site", "troubled_host",
+        "visited", "year",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +53,7 @@ class Turn:
         self.guess: QueuedUrl | None = None  # a URL under https that does not answer, while http is tried
         self.troubled_host = ""  # the host whose last answer showed trouble
         self.closes_canonical_loop = False  # the page's canonical redirects back to it: it is kept after all
+        self.crowded_out: WaitCause | None = None  # why the worker turned the site away, if it did
         self.bug: Exception | None = None
         self._asking = False
         self._settled: set[bytes] = set()
@@ -81,6 +82,9 @@ class Turn:
         self.now = asked.moment
         answer = asked.answer
         if isinstance(answer, Missing):
+            if answer is NO_SLOT:
+                self.crowded_out = WaitCause.SLOT_SHARE
+                self.ended_s = asked.moment.clock_s
             return answer
         self.response_s = 0.0 if is_silence(answer) else answer.duration_s
         # plant: delay-from-begin-of-request
@@ -160,6 +164,13 @@ class Turn:
         elif isinstance(verdict, Refused):
             self.settle(url, GivenUp(reason=reason_for(url, self.site.hosts.get(url.host), verdict.reason)))
 
+    def judge_unread(self, url: QueuedUrl, failed: ParseFailed) -> Outcome:
+        """Return the outcome of a page that could not be read; one that nobody tried to read is fetched again later."""
+        if failed.reason is not Reason.PARSER_BUSY:
+            return GivenUp(reason=reason_for(url, self.site.hosts.get(url.host), failed.reason))
+        self.crowded_out = WaitCause.PARSER_SHARE
+        return Retry(wait_s=0.0, counted=False)  # its site waits
+
     def adopt_guess(self, url: QueuedUrl) -> None:
         """Queue a URL under http in place of the guess under https, now that its host answers."""
         assert self.guess is not None, "a URL under http takes the place of a guess"
@@ -229,7 +240,7 @@ class Turn:
                 effects=self.effects, ended_s=None, wait=TurnWait(0.0, WaitCause.DELAY), bug=self.bug
             )  # fmt: skip
         failures = 0 if self._back_off_troubled_host() else site.failures
-        asked = self._turn_wait(failures, self.retry_after_s)
+        asked = with_share(self._turn_wait(failures, self.retry_after_s), share=self._share_wait())
         if asked.wait_s > site.delay_s:
             site.urls.clear()  # they stay queued
         return TurnResult(
@@ -239,6 +250,16 @@ class Turn:
             urgent=(self.retry_after_s or 0.0) > site.delay_s,  # plant: long-wait-not-urgent
             bug=self.bug,
         )
+
+    def _share_wait(self) -> TurnWait | None:
+        """Return the wait of a site that took more than its share while others waited; None if it did not."""
+        site, shares, now_s = self.site, self.memories.shares, self.now.clock_s
+        cause = self.crowded_out or shares.exceeded(site.site, now_s)
+        if cause is None:
+            shares.recover(site.site)
+            return None
+        self.count("share_backoffs", cause.name.lower())
+        return TurnWait(shares.back_off(site.site, site.delay_s, now_s), cause)
 
     def _back_off_troubled_host(self) -> bool:
         """Let a host that is in trouble again and again back off in place of its site; return whether it does.

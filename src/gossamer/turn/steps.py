@@ -42,11 +42,13 @@ class Missing(Enum):
     NOT_SENT = "not sent"  # the worker is stopping, its lease is over, or the operator excluded the URL
     UNAVAILABLE = "unavailable"  # the frontier does not answer
     NO_ROOM = "no room"  # too many bytes wait for the page process
+    NO_SLOT = "no slot"  # the site may not answer, and silent sites hold as many request slots as they may
 
 
 NOT_SENT: Final = Missing.NOT_SENT
 UNAVAILABLE: Final = Missing.UNAVAILABLE
 NO_ROOM: Final = Missing.NO_ROOM
+NO_SLOT: Final = Missing.NO_SLOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

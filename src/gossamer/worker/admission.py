@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.fetch.settings import FetchSettings
-from gossamer.page_process.process import PAGES_IN_PIPE
+from gossamer.page_process.process import MAX_COSTLY_PAGES, PAGES_IN_PIPE
 from gossamer.records import CrawlState
 from gossamer.worker.report import FULL_LINKS, FULL_OUTCOMES
 
@@ -42,6 +42,7 @@ BOUNDS: Final = (
     Bound("requests to one address", _DEFAULTS.per_address, "per_address", "in_flight", "the request waits"),
     Bound("bytes of bodies in flight", _DEFAULTS.max_held_bytes, "max_held_bytes", "in_flight", "no request is sent"),
     Bound("pages with the page process", PAGES_IN_PIPE, "", "pages_waiting", "the page waits"),
+    Bound("costly pages", MAX_COSTLY_PAGES, "", "costly_pages", "the page is asked for again; its site backs off"),
     Bound("sitemaps being read", 1, "", "sitemap_bytes_waiting", "the sitemap waits"),
     Bound("bytes of sitemaps", MAX_SITEMAP_BYTES, "", "sitemap_bytes_waiting", "the sitemap is asked for again later"),
     Bound("links waiting for the frontier", MAX_LINKS_WAITING, "", "links_waiting", "no turn begins"),

@@ -46,6 +46,7 @@ def _memories(parts: WorkerParts, terms: WorkerTerms, orders: OperatorOrders) ->
     return TurnMemories(
         traps=TrapGuard(terms.turn.traps),
         sitemap_quota=SitemapQuota(terms.turn.sitemaps),
+        shares=parts.shares,
         outage=OutageGuard(terms.outage),
         orders=orders,
         hooks=parts.hooks,
@@ -169,6 +170,7 @@ class Worker:
             links_waiting=self._client.links_waiting,
             outcomes_waiting=self._client.outcomes_waiting,
             pages_waiting=self._room.pages_waiting,
+            costly_pages=self._parts.pages.costly_pages,
             sitemap_bytes_waiting=self._room.sitemap_bytes,
         )
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 TRAP = "trap_"  # what the figures of refused links begin with
 SITEMAPS = "sitemaps_"  # and those of sitemaps
 SITEMAP_ENTRIES = "sitemap_entries_"  # and those of what they list
+SHARE_BACKOFFS = "share_backoffs_"  # and those of sites that took more than their share
 LAG_PERIOD_S = 0.1
 LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
@@ -34,12 +35,14 @@ _COUNTED = {  # what turns count, by the name that turns use
     "sitemaps": metrics.SITEMAPS_TOTAL,
     "sitemap_entries": metrics.SITEMAP_ENTRIES_TOTAL,
     "clamped_delays": metrics.CLAMPED_DELAYS_TOTAL,
+    "share_backoffs": metrics.SHARE_BACKOFFS_TOTAL,
 }
 _SHOWN = {  # what a heartbeat carries by label, and what the names of those figures begin with
     metrics.FRONTIER_OUTCOMES_TOTAL: "",
     metrics.TRAP_REFUSALS_TOTAL: TRAP,
     metrics.SITEMAPS_TOTAL: SITEMAPS,
     metrics.SITEMAP_ENTRIES_TOTAL: SITEMAP_ENTRIES,
+    metrics.SHARE_BACKOFFS_TOTAL: SHARE_BACKOFFS,
 }
 
 

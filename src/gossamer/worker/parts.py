@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gossamer.rules.outage import OutageSettings
+from gossamer.rules.shares import SiteShares
 from gossamer.turn import Hooks
 from gossamer.worker.settings import WorkerSettings
 
@@ -35,6 +36,7 @@ class WorkerParts:
     store: PageStore
     bench: Workbench
     figures: Figures
+    shares: SiteShares = field(default_factory=SiteShares)  # the page process reports to it, too
     hooks: Hooks = field(default_factory=Hooks)
     clock: Clock = time.monotonic
     wall_clock: Callable[[], float] = time.time

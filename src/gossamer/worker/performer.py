@@ -92,7 +92,7 @@ class Performer:
                 slots.release()
                 return await self._wait(step.until_s)
             case Parse():
-                return await self._parse(step, slots)
+                return await self._parse(step, site, slots)
             case KeepAnswer(parsed=None):
                 await self._keep(step, site)
                 slots.release()  # the answer is no page: its body is done with, and the turn may look up its target
@@ -164,17 +164,17 @@ class Performer:
 
     # ------------------------------------------------------------------ pages
 
-    async def _parse(self, step: Parse, slots: TurnSlots) -> Parsed | ParseFailed | Missing:
+    async def _parse(self, step: Parse, site: SiteInHand, slots: TurnSlots) -> Parsed | ParseFailed | Missing:
         pages, archive = self._parts.pages, self._parts.store.archives
         is_sitemap = step.kind is RequestKind.SITEMAP
         if is_sitemap and not await slots.take_sitemap(len(step.answer.body)):
             return NO_ROOM
         with self._room.parsing():
             if step.kind in ROBOTS_KINDS:
-                return await pages.read_robots(step.answer)
+                return await pages.read_robots(step.answer, site=site.site)
             if is_sitemap:
-                return await pages.read_sitemap(step.answer, archive=archive)
-            return await pages.read(step.answer, archive=archive and not step.answer.links_only)
+                return await pages.read_sitemap(step.answer, site=site.site, archive=archive)
+            return await pages.read(step.answer, site=site.site, archive=archive and not step.answer.links_only)
 
     async def _keep(self, step: Keep | KeepAnswer | Deliver, site: SiteInHand) -> PageRow | None:
         store, hooks = self._parts.store, self._parts.hooks

@@ -1,0 +1,330 @@
+"""One page process and the pages that wait for it, shared fairly by site; replaces the process when a page kills it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from gossamer.fair_queue import FairQueue
+from gossamer.page_process.child import PageChild
+from gossamer.page_process.frames import Values, pack, pack_page, result_of, robots_of, sitemap_of
+from gossamer.page_process.settings import SITEMAP_PAGES
+from gossamer.records import ParsedPage, ParsedRobots, ParsedSitemap, ParseFailed, Reason, RequestKind
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    from gossamer.page_process.settings import PageSettings
+    from gossamer.records import Fetched
+
+PAGES_IN_PIPE: Final = 4  # enough that neither process waits for the other
+MAX_DEATHS: Final = 2  # a page is blamed if this many processes died on it for unknown reasons
+MAX_FAILED_STARTS: Final = 3
+SPARE_S: Final = 60.0  # how long a process that only costly pages need is kept after the last of them
+
+_CRASHES: Final = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE}
+
+Result = ParsedPage | ParsedSitemap | ParsedRobots | ParseFailed
+_READERS: Final = {RequestKind.PAGE: result_of, RequestKind.SITEMAP: sitemap_of, RequestKind.ROBOTS: robots_of}
+
+
+class Job:
+    """A page that waits for its result."""
+
+    __slots__ = ("archive", "deaths", "fetched", "future", "kind", "site")
+
+    def __init__(
+        self, fetched: Fetched, kind: RequestKind, *, site: str, archive: bool, future: asyncio.Future[Result]
+    ) -> None:
+        self.fetched = fetched
+        self.kind = kind
+        self.site = site
+        self.archive = archive
+        self.future = future
+        self.deaths = 0
+
+    def settle(self, result: Result) -> None:
+        """Give the result to the caller; the caller may have been cancelled."""
+        if not self.future.done():
+            self.future.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        """Raise an error where the page is wanted."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+class PageLane:
+    """Reads pages in a child process, and replaces the child when it dies.
+
+    Up to `PAGES_IN_PIPE` pages are with the child, which reads them in order; the others wait here. A child that dies
+    was reading the first of them: that page is blamed, and the next child gets the others.
+
+    With a slice, a page that takes more processor time than that while others wait is taken from the lane: its child is
+    killed, and `overran` gets the page.
+    """
+
+    def __init__(
+        self,
+        settings: PageSettings,
+        *,
+        agent: str,
+        stuck_s: float,
+        slice_s: float | None = None,
+        niceness: int = 0,
+        on_cost: Callable[[Job, float], None],
+        overran: Callable[[Job], None] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._agent = agent  # our name in robots directives of pages
+        self._stuck_s = stuck_s
+        self._slice_s = slice_s
+        self._niceness = niceness
+        self._on_cost = on_cost  # called with every page that was read and the processor time it took
+        self._overran = overran
+        self._waiting: FairQueue[Job] = FairQueue()
+        self._again: deque[Job] = deque()  # they were with a child that died: they come first
+        self.in_pipe: deque[Job] = deque()
+        self._child: PageChild | None = None
+        self._spare: PageChild | None = None
+        self._spare_until_s = 0.0
+        self._ousted: Job | None = None  # the page for which we killed the child
+        self._child_cpu_s = 0.0  # the child's processor time at its last frame
+        self._failed_starts = 0
+        self._heard_s = 0.0  # loop time of the child's last frame, or of its first page
+        self._watch: asyncio.TimerHandle | None = None
+        self.replaced = 0  # how many times the child was replaced
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None while there is no child."""
+        return None if self._child is None else self._child.pid
+
+    @property
+    def waiting(self) -> int:
+        """How many pages wait and are not with the child."""
+        return len(self._waiting) + len(self._again)
+
+    @property
+    def pending(self) -> int:
+        """How many pages wait or are being read."""
+        return self.waiting + len(self.in_pipe)
+
+    def open(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the child."""
+        self._loop = loop
+        self._start()
+
+    def close(self) -> None:
+        """End the child. Callers that still wait for a page are cancelled: it was not read, and no page is blamed."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        for child in (self._child, self._spare):
+            if child is not None:
+                child.reap()
+        self._child = self._spare = None
+        for job in self._take_all():
+            job.future.cancel()
+
+    def add(self, job: Job) -> None:
+        """Read a page when its site's turn has come."""
+        if not self.pending:
+            self._heard_s = self._loop.time()
+        self._waiting.push(job.site, job)
+        if self._child is None:
+            self._start()
+        self._fill_pipe()
+        if self._watch is None:
+            self._look()
+
+    def charge(self, site: str, cost_s: float) -> None:
+        """Charge a site for processor time that it took elsewhere."""
+        self._waiting.charge(site, cost_s)
+
+    # ------------------------------------------------------------------ the child
+
+    def _start(self) -> None:
+        self._heard_s = self._loop.time()
+        self._child_cpu_s = 0.0
+        child, self._spare = self._spare, None
+        if child is None:
+            child = self._spawn(self._give_up)
+        elif child.ready:
+            self._child_cpu_s = _cpu_s(child.pid)
+        self._child = child
+
+    def _spawn(self, failed: Callable[[str], None]) -> PageChild | None:
+        settings = self._settings
+        limits = settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes
+        try:
+            terms = pack((*limits, self._agent, settings.text, settings.markdown, settings.links))
+            child = PageChild(self._loop, self._take_reply, self._replace)
+        except (OSError, MemoryError) as error:
+            failed(f"the page process cannot be started: {str(error) or 'no memory'}")
+            return None
+        if self._niceness:
+            with suppress(OSError):  # it has just died: then its end is noticed as any other
+                os.setpriority(os.PRIO_PROCESS, child.pid, self._niceness)
+        child.send(terms)
+        return child
+
+    def _fill_pipe(self) -> None:
+        child = self._child
+        if child is None or not child.ready:
+            return
+        while len(self.in_pipe) < PAGES_IN_PIPE:
+            if self._again:
+                job = self._again.popleft()
+            elif self._waiting:
+                job = self._waiting.pop()[1]
+            else:
+                return
+            if job.future.done():
+                continue
+            try:
+                frame = pack_page(job.fetched, kind=job.kind, archive=job.archive)
+            except Exception as bug:  # out of memory, for example: only the caller of this page gets it
+                job.fail(bug)
+                continue
+            # Just before it is sent: replies are matched to the pages in the pipe by order alone.
+            self.in_pipe.append(job)
+            child.send(frame)
+
+    def _take_reply(self, child: PageChild, values: Values) -> None:
+        if not values:
+            child.ready = True
+            if child is self._spare:
+                return
+            self._heard_s = self._loop.time()
+            self._child_cpu_s = _cpu_s(child.pid)
+            self._failed_starts = 0
+        else:
+            self._heard_s = self._loop.time()
+            child.retiring, cpu_s = values[0], values[1]
+            job = self.in_pipe.popleft()
+            self._account(job, cpu_s - self._child_cpu_s if self._child_cpu_s else 0.0)
+            self._child_cpu_s = cpu_s
+            try:
+                job.settle(_READERS[job.kind](values[2:]))
+            except Exception as bug:  # it goes to the caller that waits for the page
+                job.fail(bug)
+        self._fill_pipe()
+
+    def _account(self, job: Job, cost_s: float) -> None:
+        self._waiting.charge(job.site, cost_s)
+        self._on_cost(job, cost_s)
+
+    def _replace(self, child: PageChild, status: int) -> None:
+        """Blame the page that killed the child, if one did, and start another child."""
+        if child is self._spare:
+            self._spare = None
+            return
+        self._child = None
+        ousted, self._ousted = self._ousted, None
+        if not child.ready:
+            self._failed_starts += 1
+            if self._failed_starts == MAX_FAILED_STARTS:
+                self._give_up(f"the page process ends with status {status} before it is ready")
+                return
+        elif ousted is not None:
+            if self.in_pipe and self.in_pipe[0] is ousted:  # else it was read while the signal was on its way
+                self._oust(self.in_pipe.popleft())
+        elif self.in_pipe and not child.retiring:
+            self._blame(self.in_pipe[0], status)
+        while self.in_pipe:
+            self._again.appendleft(self.in_pipe.pop())
+        self.replaced += 1
+        self._start()
+        if self._loop.time() < self._spare_until_s:
+            self._spare = self._spawn(lambda _: None)
+        self._fill_pipe()
+
+    def _blame(self, job: Job, status: int) -> None:
+        job.deaths += 1
+        if status == -signal.SIGPROF:
+            deadline_s = self._settings.parse_deadline_s * (SITEMAP_PAGES if job.kind is RequestKind.SITEMAP else 1)
+            self._account(job, deadline_s)
+            detail = f"took more than {deadline_s:g} s of processor time"
+            job.settle(ParseFailed(reason=Reason.PARSE_DEADLINE, detail=detail))
+        elif status in _CRASHES or job.deaths == MAX_DEATHS:
+            detail = f"the page process ended with status {status}"
+            job.settle(ParseFailed(reason=Reason.PARSE_CRASHED, detail=detail))
+
+    def _oust(self, job: Job) -> None:
+        """Pass on a page that took more than its slice; from now on, for a while, a spare process stands ready."""
+        assert self._slice_s is not None, "only a lane with a slice ousts pages"
+        assert self._overran is not None, "it tells what becomes of them"
+        self._spare_until_s = self._loop.time() + SPARE_S
+        self._account(job, self._slice_s)
+        self._overran(job)
+
+    # ------------------------------------------------------------------ time
+
+    def _look(self) -> None:
+        """Kill a child that has been silent for too long, or whose page overran; while there are pages, look again."""
+        self._watch = None
+        now_s = self._loop.time()
+        if self._spare is not None and now_s >= self._spare_until_s:
+            self._spare.reap()
+            self._spare = None
+        if not self.pending:
+            self._rest(now_s)
+            return
+        left_s = self._heard_s + self._stuck_s - now_s
+        if left_s <= 0 and self._child is not None:
+            self._child.kill()
+            left_s = self._stuck_s
+        if self._slice_s is not None:
+            left_s = min(left_s, self._slice_s / 2)
+            self._end_overrun(now_s)
+        self._watch = self._loop.call_later(left_s, self._look)
+
+    def _rest(self, now_s: float) -> None:
+        """Without pages, end the processes that are kept only for a while, when their time is over."""
+        if self._niceness and self._child is not None and now_s >= self._heard_s + SPARE_S:
+            self._child.reap()
+            self._child = None
+        ends = [self._spare_until_s] if self._spare is not None else []
+        if self._niceness and self._child is not None:
+            ends.append(self._heard_s + SPARE_S)
+        if ends:
+            self._watch = self._loop.call_at(min(ends), self._look)
+
+    def _end_overrun(self, now_s: float) -> None:
+        """Kill the child if its page has taken more than the slice while others wait."""
+        child, slice_s = self._child, self._slice_s
+        assert slice_s is not None
+        if child is None or not child.ready or self._ousted is not None or self.pending < 2 or not self.in_pipe:
+            return
+        if now_s - self._heard_s > slice_s and _cpu_s(child.pid) - self._child_cpu_s > slice_s:
+            self._ousted = self.in_pipe[0]
+            child.kill()
+
+    def _give_up(self, why: str) -> None:
+        """Fail every page; the next page starts another child."""
+        self._failed_starts = 0
+        for job in self._take_all():
+            job.fail(RuntimeError(why))
+
+    def _take_all(self) -> list[Job]:
+        jobs = [*self.in_pipe, *self._again, *self._waiting.clear()]
+        self.in_pipe.clear()
+        self._again.clear()
+        return jobs
+
+
+def _cpu_s(pid: int) -> float:
+    """Return the processor time of a child; where the system does not tell, no page overruns its slice."""
+    if sys.platform != "linux":
+        return 0.0
+    try:
+        return time.clock_gettime((~pid << 3) | 2)  # the clock of a process: clock_getcpuclockid(3)
+    except OSError:  # it has just ended
+        return 0.0

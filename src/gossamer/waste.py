@@ -1,0 +1,64 @@
+"""What address networks waste: requests without an answer and costly pages, against requests that were answered. Pure.
+
+A network (IPv4 /24, IPv6 /48) is the least that an attacker has to pay for, while names are free. It is no party: many
+ordinary sites share one network of a hosting provider. So a network is only judged by what its sites waste, and the
+judgement concerns only sites of it that have not answered yet.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from ipaddress import ip_address
+from typing import Final
+
+LEAST_WASTE: Final = 16  # wasted requests before a network is judged at all
+MEMORY: Final = 1_000  # requests of a network after which its counts are halved: the recent ones decide
+MAX_NETWORKS: Final = 10_000  # that are remembered; those that wasted something last
+
+
+def network_of(address: str) -> str:
+    """Return the network of an address: the first 24 bits for IPv4, the first 48 for IPv6."""
+    if ":" not in address:
+        return address.rpartition(".")[0]
+    return ip_address(address.partition("%")[0]).packed[:6].hex()
+
+
+class NetworkLedger:
+    """Counts what networks waste. It knows only networks that wasted something: an ordinary crawl costs nothing."""
+
+    __slots__ = ("_networks",)
+
+    def __init__(self) -> None:
+        self._networks: OrderedDict[str, list[int]] = OrderedDict()  # wasted and answered requests
+
+    def note_waste(self, address: str) -> None:
+        """Count a request that ended without an answer, or a page that was costly to read."""
+        network = network_of(address)
+        counts = self._networks.setdefault(network, [0, 0])
+        self._networks.move_to_end(network)
+        self._count(counts, 0)
+        if len(self._networks) > MAX_NETWORKS:
+            self._networks.popitem(last=False)
+
+    def note_answer(self, address: str) -> None:
+        """Count a request that was answered, or a page that was cheap to read."""
+        if self._networks and (counts := self._networks.get(network_of(address))):
+            self._count(counts, 1)
+
+    def is_wasteful(self, address: str) -> bool:
+        """Return whether the network of an address wasted most of its recent requests."""
+        if not self._networks:
+            return False
+        wasted, answered = self._networks.get(network_of(address), (0, 0))
+        return wasted >= LEAST_WASTE and wasted > answered
+
+    @property
+    def wasteful(self) -> int:
+        """How many networks are wasteful now."""
+        return sum(wasted >= LEAST_WASTE and wasted > answered for wasted, answered in self._networks.values())
+
+    @staticmethod
+    def _count(counts: list[int], which: int) -> None:
+        counts[which] += 1
+        if counts[0] + counts[1] > MEMORY:
+            counts[:] = counts[0] // 2, counts[1] // 2
