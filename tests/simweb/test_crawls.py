@@ -80,6 +80,9 @@ FINDINGS = {
 }
 
 
+CRAWLS = 20  # on a busy machine, a crawler that hurries may be late by chance
+
+
 @pytest.fixture(scope="module")
 def tempting() -> Iterator[WebServer]:
     with serve(TEMPTING) as server:
@@ -88,11 +91,14 @@ def tempting() -> Iterator[WebServer]:
 
 @pytest.mark.parametrize("misdeed", ["", *sorted(MISDEEDS - {"ignore Retry-After"})])
 def test_the_judge_finds_every_fault(tempting: WebServer, misdeed: str) -> None:
-    before = len(tempting.log())
     seeds = tempting.seeds(3)
-    crawl(tempting, seeds, misdeed=misdeed)
     should = expected(tempting.web, seeds, token="gossamer")
-    verdict = judge(tempting.log()[before:], delay_s=DELAY_S, expected=should)
+    for _ in range(CRAWLS if misdeed else 1):
+        before = len(tempting.log())
+        crawl(tempting, seeds, misdeed=misdeed)
+        verdict = judge(tempting.log()[before:], delay_s=DELAY_S, expected=should)
+        if not verdict.ok:
+            break
     if misdeed:
         assert getattr(verdict, FINDINGS[misdeed]), verdict.summary()
         assert not verdict.ok
