@@ -9,7 +9,8 @@
 An undisturbed crawl of the good sites runs first. Beside hostile sites and in the same time, the good sites must get
 95 % of their pages, and p95 of the gaps between their pages may grow by 20 %. No event loop may be held up for half a
 second, the crawl may take 150 MB more and log 1 MB, no traceback may show, and `gossamer verify` must find nothing. The
-delay must be long enough: the undisturbed crawl and the simulated web together may use half of the processors.
+delay must be long enough: the undisturbed crawl and the simulated web together may use half of the processors. If other
+programs use more than a quarter of them, the limits of pages, gaps and lag are wide (75 %, twice, two seconds).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from chaos.campaign import ENGINES, Run, Size
 from chaos.hostile_crawl import Result, Terms, crawl
@@ -29,9 +30,7 @@ from chaos.judging import verify
 from gossamer_simweb import plain_web
 from gossamer_simweb.hostility.kinds import HOSTILE_KINDS
 
-MIN_PAGES: Final = 0.95  # of those of the undisturbed crawl
-MAX_GAP: Final = 1.2  # times that of the undisturbed crawl
-MAX_LAG_S: Final = 0.5
+BUSY: Final = 0.25  # if others use more of the processors than this, the limits are wide
 MAX_MORE_MB: Final = 150.0
 MAX_LOG_BYTES: Final = 1_000_000
 MAX_CPU: Final = 0.5
@@ -129,16 +128,42 @@ def _crawl_beside(run: Run, kind: str, terms: Terms, alone: Result) -> None:
     )
     beside = crawl(web, terms, run.folder / "data", frontier=run.new_frontier(), stop_s=alone.took_s)
     _describe(run, beside)
-    share, gap = beside.pages / alone.pages, beside.p95_gap_s / alone.p95_gap_s
-    more_mb = beside.usage.peak_mb - alone.usage.peak_mb
-    run.check(share >= MIN_PAGES, f"good sites got {share:.1%} of their pages")
-    run.check(gap < MAX_GAP, f"p95 of the gaps is {gap:.2f} times that of the undisturbed crawl")
-    run.check(beside.lag_s < MAX_LAG_S, f"an event loop was held up for {beside.lag_s:.2f} s")
-    run.check(more_mb <= MAX_MORE_MB, f"{more_mb:.0f} MB more than the undisturbed crawl")
-    run.check(beside.log_bytes < MAX_LOG_BYTES, f"{beside.log_bytes:,} bytes of log")
-    run.check(not beside.has_traceback, "a traceback in the log")
-    run.check(not beside.politeness, beside.politeness)
+    run.problems += find_problems(alone, beside)
     verify(run, run.folder / "data")
+
+
+class Limits(NamedTuple):
+    """What hostile sites may cost good ones."""
+
+    pages: float  # at least, of those of the undisturbed crawl
+    gap: float  # p95 of the gaps: less than this many times that of the undisturbed crawl
+    lag_s: float  # less than this
+
+
+STRICT: Final = Limits(pages=0.95, gap=1.2, lag_s=0.5)
+WIDE: Final = Limits(pages=0.75, gap=2.0, lag_s=2.0)
+
+
+def is_busy(*results: Result) -> bool:
+    """Return whether others used so much of the processors that times say little."""
+    return any(result.usage.others_share > BUSY for result in results)
+
+
+def find_problems(alone: Result, beside: Result) -> list[str]:
+    """Return what hostile sites cost good ones beyond the limits. On a busy machine, the limits of times are wide."""
+    limits = WIDE if is_busy(alone, beside) else STRICT
+    share, gap = beside.pages / max(1, alone.pages), beside.p95_gap_s / alone.p95_gap_s
+    more_mb = beside.usage.peak_mb - alone.usage.peak_mb
+    checks = (
+        (share >= limits.pages, f"good sites got {share:.1%} of their pages"),
+        (gap < limits.gap, f"p95 of the gaps is {gap:.2f} times that of the undisturbed crawl"),
+        (beside.lag_s < limits.lag_s, f"an event loop was held up for {beside.lag_s:.2f} s"),
+        (more_mb <= MAX_MORE_MB, f"{more_mb:.0f} MB more than the undisturbed crawl"),
+        (beside.log_bytes < MAX_LOG_BYTES, f"{beside.log_bytes:,} bytes of log"),
+        (not beside.has_traceback, "a traceback in the log"),
+        (not beside.politeness, beside.politeness),
+    )
+    return [problem for holds, problem in checks if not holds]
 
 
 def _new_run(engine: str, seed: int, size: Size) -> Run:
@@ -154,7 +179,8 @@ def _describe(run: Run, result: Result) -> None:
         f"lag {result.lag_s:.2f} s",
         f"{result.usage.peak_mb:.0f} MB",
         f"log {result.log_bytes:,} bytes",
-        f"CPU {result.usage.cpu_share:.0%}, others {result.usage.others_share:.0%}",
+        f"CPU {result.usage.cpu_share:.0%}, others {result.usage.others_share:.0%}"
+        + (" (busy: wide limits)" if is_busy(result) else ""),
     ]
 
 

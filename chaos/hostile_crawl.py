@@ -96,7 +96,7 @@ def crawl(spec: WebSpec, terms: Terms, folder: Path, *, frontier: str = "", stop
     return Result(
         took_s=max(each.ended for each in pages) - began_s if pages else float("inf"), usage=usage,
         lag_s=max(lags_s, default=0.0), log_bytes=sum(map(len, logs)), pages=len({each.url for each in pages}),
-        gaps_s=_gaps_s(pages, terms.pages, until_s), hostile_requests=sum(each.kind == "hostile" for each in log),
+        gaps_s=gaps_s(pages, terms.pages, until_s), hostile_requests=sum(each.kind == "hostile" for each in log),
         has_traceback=any("Traceback (most recent call last)" in text for text in (said, *logs)),
         politeness=_judge(log, good, terms),
     )  # fmt: skip
@@ -168,16 +168,16 @@ def _is_page(request: LoggedRequest) -> bool:
     return request.kind == "page" and request.status == 200
 
 
-def _gaps_s(got: Sequence[LoggedRequest], pages: int, until_s: float) -> list[float]:
+def gaps_s(got: Sequence[LoggedRequest], pages: int, until_s: float) -> list[float]:
     """Return the gaps between the pages of each good site, with the last one of a site that still has pages left."""
     by_site: defaultdict[str, list[float]] = defaultdict(list)
     for each in got:
         by_site[site_of(each.url)].append(each.arrived)
-    gaps_s = []
+    gaps: list[float] = []
     for arrivals in by_site.values():
         arrivals_s = arrivals if len(arrivals) >= pages else [*arrivals, until_s]
-        gaps_s += [after - before for before, after in pairwise(arrivals_s)]
-    return gaps_s
+        gaps += [after - before for before, after in pairwise(arrivals_s)]
+    return gaps
 
 
 def _judge(log: Sequence[LoggedRequest], good: Sequence[LoggedRequest], terms: Terms) -> str:

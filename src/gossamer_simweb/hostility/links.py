@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gossamer_simweb.hostility.kind import Ending, HostileKind, Lookup, anchors, own_links, page, scripted
 from gossamer_simweb.hostility.redirects import INTERNAL, PORTS
+from gossamer_simweb.text import SECTIONS
 
 if TYPE_CHECKING:
     from gossamer_simweb.hostility.kind import HostileAnswer, HostileUrl
@@ -61,6 +62,21 @@ def _invented(url: HostileUrl) -> HostileAnswer:
 
 def _scattered(url: HostileUrl) -> HostileAnswer:
     return _linking(url, [f"{url.victim(number)}/{url.fresh(number)}?id={number}" for number in range(500)])
+
+
+def _invented_hosts(url: HostileUrl) -> HostileAnswer:
+    name = url.victims(url.number).rpartition(":")[0].removeprefix("http://").removeprefix("www.")
+    return _linking(url, [f"http://{url.fresh(number)[:8]}.{name}:{url.port}/" for number in range(600)])
+
+
+def _invented_https(url: HostileUrl) -> HostileAnswer:
+    return _linking(url, [url.victim(number).replace("http:", "https:") + "/" for number in range(200)])
+
+
+def _framing(url: HostileUrl) -> HostileAnswer:
+    victim = url.victims(url.number)
+    filters = [f"{victim}/{part}/?{url.fresh(n)[:6]}=1&b=2" for part in SECTIONS for n in range(110)]
+    return _linking(url, [*filters, *(f"{victim}/?{url.fresh(n)[:6]}=1" for n in range(110))])
 
 
 def _long(url: HostileUrl) -> HostileAnswer:
@@ -155,6 +171,21 @@ LINK_KINDS = {
         sentence="Each of its pages links to 1,000 pages of one good site that do not exist.",
         page=_invented,
         front=_invented,
+    ),
+    "invented-hosts": HostileKind(
+        sentence="Each of its pages links to 600 hosts of one good site that do not exist.",
+        page=_invented_hosts,
+        front=_invented_hosts,
+    ),
+    "invented-https": HostileKind(
+        sentence="Its pages link to good sites by https, on a port where they speak http.",
+        page=_invented_https,
+        front=_invented_https,
+    ),
+    "framed-sites": HostileKind(
+        sentence="Its pages link to a good site with so many parameters that it looks like a trap.",
+        page=_framing,
+        front=_framing,
     ),
     "scattered-urls": HostileKind(
         sentence="Each of its pages links to pages of 500 good sites that do not exist.",
