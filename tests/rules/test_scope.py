@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.rules.scope import BadLine, Exclusions, Scope, ScopeSettings, select_links
+from gossamer.parse.sitemaps import rank_of
+from gossamer.rules.scope import FOREIGN_RANK, BadLine, Exclusions, Scope, ScopeSettings, rank_from, select_links
 from gossamer.urls import host_of, identify, normalise
 
 
@@ -153,6 +154,14 @@ LINKS = [identify(url) for url in ("https://a.test/", "https://www.b.test/x", "h
 def test_links_are_followed_down_to_the_greatest_depth(depth: int, max_depth: int | None, kept: int) -> None:
     found = select_links(LINKS, depth=depth, max_depth=max_depth, exclusions=Exclusions())
     assert found == LINKS[:kept]
+
+
+def test_a_sites_own_links_come_before_those_of_other_sites() -> None:
+    assert rank_from("a.test", "a.test", 3) == 3
+    assert rank_from("a.test", "b.test", 3) == FOREIGN_RANK > rank_of(0.0, 0.0, 1e9), (
+        "and so do all entries of sitemaps"
+    )
+    assert rank_from("a.test", "b.test", FOREIGN_RANK + 1) == FOREIGN_RANK + 1
 
 
 def test_links_that_are_excluded_are_left_out() -> None:

@@ -132,6 +132,16 @@ def test_a_limited_number_of_hosts_of_a_site_is_followed() -> None:
     assert refused == {Trap.MANY_HOSTS: 1}
 
 
+def test_links_of_other_sites_do_not_use_up_the_limits_of_a_site() -> None:
+    guard = TrapGuard(TrapSettings(max_hosts_per_site=2, max_parameter_sets=2))
+    for number in range(50):
+        hosts, filters = f"https://{number}.a.test/", f"{HOST}/shop?p{number}=1"
+        kept, _ = guard.select([identify(hosts), identify(filters)], host="https://b.test", site="b.test", year=YEAR)
+        assert bool(kept) is (number < 2), "all other sites together have one limit"
+    own = [f"https://{name}.a.test/" for name in "xy"] + [f"{HOST}/shop?{name}=1" for name in "xy"]
+    assert select(guard, *own) == (own, {})
+
+
 def test_a_site_that_shows_the_same_again_and_again_is_followed_no_further_until_it_shows_something_new() -> None:
     guard = TrapGuard(TrapSettings(same_content_pages=5))
     for number in range(10):

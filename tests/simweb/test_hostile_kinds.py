@@ -257,7 +257,7 @@ SIGHTS: dict[str, Sight] = {
     "service-ports": (PAGE, lambda s: leads_to(s, lambda link: is_good(link) and port_of(link) in PORTS, 100)),
     "all-ports": (PAGE, lambda s: len({port_of(link) for link in s.links}) >= 2_000),
     "invented-urls": (PAGE, lambda s: leads_to(s, lambda link: "/invented/" in link and is_good(link), 1_000)),
-    "invented-hosts": (PAGE, lambda s: leads_to(s, lambda link: re.search(r"//[0-9a-f]{8}\.[a-z]+-[0-4]\.", link), 600)),
+    "invented-hosts": (PAGE, lambda s: leads_to(s, re.compile(r"http://[0-9a-f]{8}\.[a-z]+-[0-4]\.").match, 600)),
     "invented-https": (PAGE, lambda s: leads_to(s, lambda link: is_good(link.replace("https", "http")), 200)),
     "framed-sites": (PAGE, lambda s: leads_to(s, lambda link: is_good(link) and "?" in link, 700)),
     "scattered-urls": (PAGE, lambda s: leads_to(s, is_good, 500)),

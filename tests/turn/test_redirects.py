@@ -10,7 +10,7 @@ import pytest
 from gossamer.records import Barred, Done, GivenUp, HostState, Kind, Reason, Retry, Scope, UrlState, UrlStatus
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.pace import PaceSettings, WaitCause
-from gossamer.rules.scope import ScopeSettings
+from gossamer.rules.scope import FOREIGN_RANK, ScopeSettings
 from gossamer.rules.traps import Trap, TrapSettings
 from gossamer.turn import Hooks
 from gossamer.turn.steps import NOT_SENT, UNAVAILABLE
@@ -446,6 +446,30 @@ REFRESHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", [*WITHIN, *ACROSS, *LOOPS_AND_CHAINS, *KNOWN, *REFUSED, *REFRESHES], ids=str)
+RANKS = [
+    Row(
+        says="a redirect within the site keeps its rank", world=to("/next", urls=(queued(rank=3),)), link={"rank": 3},
+    ),
+    Row(
+        says="a redirect to another site comes after that site's own links",
+        world=to(ELSEWHERE, urls=(queued(rank=3),)), link={"url": ELSEWHERE, "rank": FOREIGN_RANK, "seeded": False},
+    ),
+    Row(
+        says="a seed that redirects to another site is a seed there", world=to(ELSEWHERE, urls=(SEED,)),
+        link={"url": ELSEWHERE, "rank": 0, "seeded": True},
+    ),
+    Row(
+        says="links to another site come after that site's own links",
+        world={"parses": {HOME: parsed(NEXT, ELSEWHERE)}}, links=[NEXT, ELSEWHERE],
+        link={"url": ELSEWHERE, "rank": FOREIGN_RANK},
+    ),
+    Row(
+        says="links within a site come first", world={"parses": {HOME: parsed(ELSEWHERE, NEXT)}},
+        links=[ELSEWHERE, NEXT], link={"url": NEXT, "rank": 0},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", [*RANKS, *WITHIN, *ACROSS, *LOOPS_AND_CHAINS, *KNOWN, *REFUSED, *REFRESHES], ids=str)
 def test_redirects(row: Row) -> None:
     check(row)

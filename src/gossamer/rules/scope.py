@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - the settings are read from the types at run time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.records import Kind, Reason, Scope
 from gossamer.rules.url_patterns import UrlPatterns, check_patterns
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from gossamer.records import Link, QueuedUrl
     from gossamer.urls import Url
 
-__all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "barred_by", "read_entry", "select_links"]
+__all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "barred_by", "rank_from", "read_entry", "select_links"]
 
 MAX_SHOWN_CHARS = 200
+FOREIGN_RANK: Final = 20  # of links from other sites: behind every entry of a sitemap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +169,14 @@ def is_same_crawl(named: Url, url: QueuedUrl, *, site: str, scope: Scope) -> boo
     """Return whether a page that another page of its site names in its place is within the crawl's scope."""
     seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
     return named.site == site and (seeded or named.host == url.host or scope is not Scope.HOST)
+
+
+def rank_from(site: str, target: str, rank: int) -> int:
+    """Return the rank of a link from a site to a target site: a site's own links come before those of other sites.
+
+    Otherwise a hostile site could invent URLs of a good one that are fetched in place of its pages.
+    """
+    return rank if target == site else max(rank, FOREIGN_RANK)
 
 
 def select_links(

@@ -223,7 +223,7 @@ class TrapGuard:
                 link = identify(url)
             trap = find_trap(link, settings=self._settings, year=year)
             if trap is None and self._settings.trap_limits:
-                trap = (spent if link.site == site else None) or self._take_remembered(link, host)
+                trap = (spent if link.site == site else None) or self._take_remembered(link, host, site)
             if trap is None:
                 kept.append(link)
                 self._passed.add(link.url_hash)
@@ -260,14 +260,18 @@ class TrapGuard:
         budget = self._settings.site_budget + self._settings.site_budget_per_referrer * self._referrers.get(site, 0)
         return Trap.SITE_BUDGET if pages >= budget else None
 
-    def _take_remembered(self, link: Url, host: str) -> Trap | None:
-        """Count a link's host and parameters; return the limit that it exceeds, if it does."""
-        if link.host != host and not self._hosts.take(link.site, link.host):
+    def _take_remembered(self, link: Url, host: str, site: str) -> Trap | None:
+        """Count a link's host and parameters; return the limit that it exceeds, if it does.
+
+        Links from other sites are counted apart: otherwise a hostile site could use up the limits of a good one.
+        """
+        is_foreign = link.site != site
+        if link.host != host and not self._hosts.take((link.site, is_foreign), link.host):
             return Trap.MANY_HOSTS
         path, mark, query = link.url.partition("?")
         if mark:
             names = tuple(sorted({part.partition("=")[0] for part in query.split("&")}))
-            if not self._parameter_sets.take(path, names):
+            if not self._parameter_sets.take((path, is_foreign), names):
                 return Trap.PARAMETER_SETS
         return None
 

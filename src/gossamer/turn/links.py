@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.records import Link
-from gossamer.rules.scope import select_links
+from gossamer.rules.scope import rank_from, select_links
 from gossamer.urls import Url
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def follow_links(
         found, depth=depth - 1, max_depth=rules.max_depth, exclusions=rules.exclusions, include=rules.include
     )
     chosen, refused = rules.traps.select(chosen, host=page.host, site=page.site, pages=pages, year=rules.year)
-    links = [Link(*link, depth, rank, hops=hops, via=page.url_hash) for link in chosen]
+    links = [Link(*link, depth, rank_from(page.site, link.site, rank), hops=hops, via=page.url_hash) for link in chosen]
     if not rules.hooks.judges_links:
         return FollowedLinks(links, (), refused)
     return FollowedLinks(*rules.hooks.choose(links), refused)

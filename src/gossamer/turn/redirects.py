@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.records import Done, GivenUp, Kind, Link, QueuedUrl, Reason
 from gossamer.rules.answers import http_fallback
-from gossamer.rules.scope import is_same_crawl
+from gossamer.rules.scope import is_same_crawl, rank_from
 from gossamer.rules.traps import find_trap
 from gossamer.turn.steps import LookUp, LookUpHosts, Missing
 from gossamer.urls import identify, normalise
@@ -25,7 +25,7 @@ MAX_CHAIN: Final = 10  # redirects behind each other, in however many turns
 def follow_redirect(turn: Turn, url: QueuedUrl, location: str) -> Generator[Step, Any, QueuedUrl | None]:
     """Settle a redirect and queue its target; return the target if this turn fetches it.
 
-    A target takes the place of what redirects to it: as deep, as important, and a seed if that was one.
+    A target takes the place of what redirects to it: as deep, a seed if that was one, within its site as important.
     """
     named = _resolve_target(turn, url, location)
     if isinstance(named, Reason):
@@ -37,7 +37,8 @@ def follow_redirect(turn: Turn, url: QueuedUrl, location: str) -> Generator[Step
         return None
     hops = url.hops + 1
     kind = Kind.SITEMAP if url.kind == Kind.SITEMAP else Kind.PAGE
-    turn.effects.links.append(Link(*named, url.depth, url.rank, seeded, hops, url.url_hash, kind))
+    rank = url.rank if seeded else rank_from(turn.site.site, named.site, url.rank)
+    turn.effects.links.append(Link(*named, url.depth, rank, seeded, hops, url.url_hash, kind))
     if not is_same_crawl(named, url, site=turn.site.site, scope=turn.settings.scope.scope):
         return None
     if not (yield from _admit_target(turn, named)) or (yield from _check_block(turn, named.host)):
