@@ -37,7 +37,7 @@ def test_a_stopped_clock_gives_no_name_twice(tmp_path: Path) -> None:
     assert len({stems.next(1_767_225_600.0) for _ in range(50)}) == 50
 
 
-@pytest.mark.parametrize("left", ["warc/gossamer-{}.warc.gz", "journal/requests-{}.arrows", "pages/part-{}.parquet"])
+@pytest.mark.parametrize("left", ["warc/gossamer-{}.warc.gz", "journal/requests-{}.journal", "pages/part-{}.parquet"])
 def test_a_new_start_at_the_same_moment_avoids_the_names_of_the_last(tmp_path: Path, left: str) -> None:
     first = names.Stems(tmp_path, "w").next(1_767_225_600.0)
     path = tmp_path / left.format(first)

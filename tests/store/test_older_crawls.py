@@ -51,7 +51,7 @@ def test_a_journal_that_an_older_version_left_becomes_a_part_with_all_columns(tm
         older = [batch.select([name for name in batch.schema.names if name not in NEW]) for batch in source.batches()]
     (part,) = (tmp_path / "pages").glob("*.parquet")
     part.unlink()
-    journal = journal_path(tmp_path, "pages", "20260101000000000-w-00099")
+    journal = journal_path(tmp_path, "pages", "20260101000000000-w-00099").with_suffix(".arrows")
     with pa.OSFile(str(journal), "wb") as file, pa.ipc.new_stream(file, older[0].schema) as stream:
         for batch in older:
             stream.write_batch(batch)

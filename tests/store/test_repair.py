@@ -80,7 +80,7 @@ def test_torn_ends_and_temporary_files_go(tmp_path: Path) -> None:
     (segment,) = segments(tmp_path)
     whole = segment.read_bytes()
     segment.write_bytes(whole + whole[:300])
-    part = next((tmp_path / "journal").glob("pages-*")).name.replace("pages", "part").replace(".arrows", ".parquet")
+    part = next((tmp_path / "journal").glob("pages-*")).name.replace("pages", "part").replace(".journal", ".parquet")
     (tmp_path / "pages" / f"{part}.4711.tmp").write_bytes(b"half")
     assert [str(problem.flaw) for problem in check(tmp_path).problems].count("unfinished") == 5
     assert repair(tmp_path) == Repaired(parts=2, segments=1, cut_bytes=300, removed_files=1)

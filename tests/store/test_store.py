@@ -167,7 +167,7 @@ def test_journals_become_parts_beside_the_worker(tmp_path: Path) -> None:
         assert process.wait() == 0
         assert len(list((tmp_path / "pages").glob("*.parquet"))) == 1
         assert index_of(segments(tmp_path)[0]).exists()
-        assert [source.path.suffix for source in row_files(tmp_path, PAGES)] == [".parquet", ".arrows"]
+        assert [source.path.suffix for source in row_files(tmp_path, PAGES)] == [".parquet", ".journal"]
         assert numbers(pages(tmp_path)) == list(range(15))
     assert numbers(pages(tmp_path)) == list(range(15))
 
@@ -198,7 +198,7 @@ def test_the_finisher_dies_with_its_worker(tmp_path: Path) -> None:
     store._hand_over = lambda *, everything: None  # type: ignore[method-assign]
     keep(store, 0)
     store.sync()
-    fifo = tmp_path / "journal" / "pages-20260101000000000-w-00009.arrows"
+    fifo = tmp_path / "journal" / "pages-20260101000000000-w-00009.journal"
     os.mkfifo(fifo)  # it will wait here for ever
     store._finisher.add([fifo])
     store._finisher.turn()

@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pyarrow as pa
-
 from gossamer.commands import to_type
 from gossamer.crawl.compose import own_exclusions
 from gossamer.inspect.stored import head_of
@@ -29,6 +27,7 @@ from gossamer.rules.traps import TrapGuard
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
+from gossamer.store.damage import DamagedError
 from gossamer.store.reading import find_pages, find_record, find_response, row_files
 from gossamer.store.schemas import LINKS, PAGES
 from gossamer.turn import Hooks
@@ -40,6 +39,8 @@ from gossamer.worker import report_hook_failure
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
+
+    import pyarrow as pa
 
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import OperatorFrontier
@@ -128,8 +129,8 @@ class Rereading:
                     unarchived = self._tally.unarchived
                     try:
                         await self._read_pages(file, process, say)
-                    except pa.ArrowException as error:
-                        log.warning("%s cannot be read again (%s); `%s` tells more.", file.path, error, self._verify)
+                    except DamagedError as error:
+                        log.warning("The links of its pages are not read again: %s", error)
                     self._add()
                     if self._tally.unarchived == unarchived:  # else it is done only when the table `links` is read
                         note(file.path.name)

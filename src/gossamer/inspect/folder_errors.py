@@ -20,14 +20,6 @@ def no_crawl(folder: Path) -> GossamerError:
     return GossamerError(f"No crawl in {folder}: name its folder with --data-dir, or start one with `{begin}`.")
 
 
-def unreadable(path: Path, error: Exception) -> GossamerError:
-    """Return an error about a table's file that cannot be read."""
-    if isinstance(error, PermissionError):
-        return GossamerError(f"You may not read {path}: become the user who crawls, or ask them to let you read it.")
-    what = (str(error).splitlines() or [type(error).__name__])[0]
-    return damaged(f"{path} cannot be read ({what})", path.parents[1])
-
-
 def damaged(what: str, folders: Sequence[Path] | Path) -> GossamerError:
     """Return an error that says what is wrong, and which command finds all other damage."""
     return GossamerError(f"{what}; `{to_type('verify', folders=folders)}` lists all damage.")

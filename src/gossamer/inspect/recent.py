@@ -5,8 +5,8 @@ Each call reads only what was written since the last call, so that a screen can 
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict, deque
+from contextlib import suppress
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import groupby
@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from gossamer.errors import GossamerError
 from gossamer.records import RequestKind
 from gossamer.store import names
 from gossamer.store.files import entries
+from gossamer.store.journal_files import JournalFile
+from gossamer.store.reading import RowFile
 from gossamer.store.schemas import REQUESTS
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ class Tail:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._journals: dict[Path, _Journal] = {}
+        self._journals: dict[Path, JournalFile] = {}
         self._seconds: dict[int, list[int]] = {}  # Unix second: pages, bytes
         self._requests: deque[_Request] = deque()  # in the order in which they ended, or nearly
         self._sites: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0, 0.0, 0])  # sums over `_requests`
@@ -109,14 +111,15 @@ class Tail:
         for path in journals:
             if path not in self._journals:
                 try:
-                    self._journals[path] = _Journal(path)
+                    self._journals[path] = JournalFile(path)
                 except OSError:  # it has just become a part
                     continue
         if not self._has_looked:
             self._has_looked = True
             yield from self._last_parts(since_at)
         for path, journal in list(self._journals.items()):
-            yield from journal.new_batches()  # to the end, also of a journal that has become a part
+            with suppress(OSError):
+                yield from journal.read_new()  # to the end, also of a journal that has become a part
             if path not in journals:
                 del self._journals[path]
 
@@ -130,9 +133,8 @@ class Tail:
             newest = list(of_worker)[-1]
             try:
                 if newest.stat().st_mtime >= since_at:
-                    with pq.ParquetFile(newest) as part:
-                        yield from part.iter_batches(columns=_COLUMNS)
-            except (OSError, pa.ArrowException):  # `verify` says what is wrong with it
+                    yield from RowFile(newest, REQUESTS).batches(_COLUMNS)
+            except (OSError, GossamerError):  # `verify` says what is wrong with it
                 continue
 
     def _read(self, batch: pa.RecordBatch, since_at: float) -> Iterator[_Request]:
@@ -164,27 +166,3 @@ class Tail:
         sums[3] += sign * request.failed
         if not sums[0]:
             del self._sites[request.site]
-
-
-class _Journal:
-    """An open journal, read from where the last call ended. It stays open, so that its end can be read."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = pa.OSFile(os.fspath(path))
-        self._schema: pa.Schema | None = None
-        self._offset = 0  # after the last complete message
-
-    def new_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the batches that are complete by now."""
-        try:
-            self._file.seek(self._offset)
-            if self._schema is None:
-                self._schema = pa.ipc.read_schema(self._file)
-                self._offset = self._file.tell()
-            while True:
-                message = pa.ipc.read_message(self._file)
-                batch = pa.ipc.read_record_batch(message, self._schema)
-                self._offset = self._file.tell()
-                yield batch
-        except (EOFError, OSError, pa.ArrowException):
-            return  # the rest is still being written

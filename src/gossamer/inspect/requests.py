@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gossamer.inspect.folder_errors import unreadable
 from gossamer.records import RequestRow
 from gossamer.store import names
 from gossamer.store.reading import row_files
 from gossamer.store.schemas import REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from gossamer.store.reading import Folders, RowFile
@@ -86,7 +84,7 @@ class RequestLog:
         self._shapes[key] = _shape(source)  # before reading: rows added meanwhile are read next time
         skip = self._rows_read.get(key, 0)
         position = 0
-        for batch in _batches(source):
+        for batch in source.batches():
             fresh = batch.slice(max(0, skip - position))
             position += batch.num_rows
             if fresh.num_rows:
@@ -100,7 +98,7 @@ def requests_of(folders: Folders, url_hash: bytes) -> list[RequestRow]:
     wanted = pa.scalar(url_hash, pa.binary(16))
     found: list[RequestRow] = []
     for source in row_files(folders, REQUESTS):
-        for batch in _batches(source):
+        for batch in source.batches():
             found += request_rows(batch.filter(pc.equal(batch["url_hash"], wanted)))
     return sorted(found, key=_ended_at)
 
@@ -114,13 +112,6 @@ def request_rows(batch: pa.RecordBatch) -> list[RequestRow]:
         for column in batch.columns
     ]
     return list(map(RequestRow._make, zip(*columns, strict=True)))
-
-
-def _batches(source: RowFile) -> Iterator[pa.RecordBatch]:
-    try:
-        yield from source.batches()
-    except (OSError, pa.ArrowException) as error:
-        raise unreadable(source.path, error) from None
 
 
 def _key(source: RowFile) -> tuple[Path, str]:

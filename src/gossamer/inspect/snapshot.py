@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gossamer.errors import GossamerError
-from gossamer.inspect.folder_errors import no_crawl, unreadable
+from gossamer.inspect.folder_errors import no_crawl
 from gossamer.store import names
-from gossamer.store.parts import groups
+from gossamer.store.damage import damaged_by
+from gossamer.store.parts import groups, open_part
 from gossamer.store.reading import row_files
 from gossamer.store.schemas import TABLES
 
@@ -74,14 +75,14 @@ def _freeze(source: RowFile, table: Table, scratch: Path, folder: Path, stem: st
     path = source.path
     try:
         if path.suffix == names.PART_SUFFIX:
-            with pq.ParquetFile(path) as file:
+            with open_part(path) as file:
                 there, columns = file.metadata.num_rows, frozenset(file.schema_arrow.names)
             if rows is None or there <= rows:
                 return Part(path=path.absolute(), folder=folder, stem=stem, rows=there, columns=columns)
         path = _new_path(scratch, table, stem)
         there = _copy(_first_rows(source, rows), path)
     except (OSError, pa.ArrowException) as error:
-        raise unreadable(source.path, error) from None
+        raise damaged_by(source.path, error) from None
     columns = frozenset(pq.read_schema(path).names) if there else frozenset()
     return Part(path=path.absolute(), folder=folder, stem=stem, rows=there, columns=columns)
 

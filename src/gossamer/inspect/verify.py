@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
 from gossamer.inspect.conduct import judge_conduct
+from gossamer.inspect.running import find_running
 from gossamer.records import RequestKind
 from gossamer.store.checking import Flaw, check
 from gossamer.store.names import name_of, worker_of
@@ -235,7 +236,7 @@ def _readable(folders: Folders, table: Table, columns: list[str]) -> Iterator[pa
     for source in row_files(folders, table):
         try:
             yield from source.batches(columns)
-        except (OSError, pa.ArrowException):
+        except GossamerError:
             continue
 
 
@@ -247,7 +248,7 @@ def _check_files(folders: Folders) -> Check:
     checked = Check(name="files", counts=dict.fromkeys(("pages", "requests", "records"), 0))
     kinds: Counter[Flaw] = Counter()
     for folder in listed(folders):
-        stored = check(folder)
+        stored = check(folder, is_running=find_running(folder) is not None)
         for name in checked.counts:
             checked.counts[name] += getattr(stored, name)
         for problem in stored.problems:

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
+from gossamer.errors import GossamerError
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
+from gossamer.store.damage import DamagedError
 from gossamer.store.files import entries
+from gossamer.store.parts import check_part
+from gossamer.store.quarantine import read_quarantine
 from gossamer.store.reading import find_record, row_files
 from gossamer.store.scanning import Damage, Record, scan
 from gossamer.store.schemas import LINKS, PAGES, REQUESTS
@@ -23,6 +26,8 @@ from gossamer.wording import count
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    import pyarrow as pa
 
     from gossamer.store.schemas import Table
 
@@ -41,6 +46,9 @@ class Flaw(StrEnum):
     MISSING_RECORD = "missing_record"  # a row names a place that does not hold its record
     MISSING_PAYLOAD = "missing_payload"  # a duplicate's record refers to a record that does not exist
     UNREADABLE_TABLE = "unreadable_table"  # a part or journal that cannot be read
+    DAMAGED_JOURNAL = "damaged_journal"  # a range of a journal has changed on the disk
+    DAMAGED_END = "damaged_end"  # of a journal: it has changed, or a power failure left it incomplete
+    LOST_ROWS = "lost_rows"  # rows of a damaged file are in quarantine, and not all of them are restored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +68,7 @@ class Checked:
     requests: int = 0  # rows
     links: int = 0  # rows
     records: int = 0  # archived answers
+    is_running: bool = False  # the ends of journals are being written
     problems: list[Problem] = field(default_factory=list)
 
     def note(self, flaw: Flaw, path: Path, detail: str = "") -> None:
@@ -93,36 +102,46 @@ class _Payloads:
 
 
 class _Records:
-    """The answers of one segment by offset, in 24 bytes each."""
+    """The answers of one segment by offset, in 32 bytes each."""
 
     def __init__(self) -> None:
         self._offsets = array("q")
         self._prints = bytearray()
+        self._lines = array("Q")
 
     def __len__(self) -> int:
         return len(self._offsets)
 
-    def add(self, offset: int, print_: bytes) -> None:
-        """Record an answer. Offsets must increase."""
+    def add(self, offset: int, print_: bytes, line: bytes) -> None:
+        """Record an answer, and its line of the index. Offsets must increase."""
         self._offsets.append(offset)
         self._prints += print_
+        self._lines.append(xxh3_64_intdigest(line))
 
     def holds(self, offset: int, print_: bytes) -> bool:
         """Return whether this answer is at this offset."""
+        place = self._place(offset)
+        return place is not None and self._prints[place * 16 : place * 16 + 16] == print_
+
+    def has_line(self, offset: int, line: bytes) -> bool:
+        """Return whether the answer at this offset has this line in the index."""
+        place = self._place(offset)
+        return place is not None and self._lines[place] == xxh3_64_intdigest(line)
+
+    def _place(self, offset: int) -> int | None:
         place = bisect_left(self._offsets, offset)
-        found = place < len(self._offsets) and self._offsets[place] == offset
-        return found and self._prints[place * 16 : place * 16 + 16] == print_
+        return place if place < len(self._offsets) and self._offsets[place] == offset else None
 
 
-def check(folder: Path) -> Checked:
+def check(folder: Path, *, is_running: bool = False) -> Checked:
     """Read all files of a folder and return their flaws.
 
     Files that a running crawl writes are reported as `unfinished`, and so are files that a crash left.
     """
-    checked = Checked()
+    checked = Checked(is_running=is_running)
     for path in sorted(path for name in names.FOLDERS for path in entries(folder / name)):
         is_ours = names.worker_of(path) is not None
-        if is_ours and path.suffix in (names.JOURNAL_SUFFIX, names.TEMPORARY_SUFFIX):
+        if names.is_journal(path) or (is_ours and path.suffix == names.TEMPORARY_SUFFIX):
             checked.note(Flaw.UNFINISHED, path)
     segments, payloads = {}, _Payloads()
     for path in sorted(entries(folder / names.WARC, f"*{names.SEGMENT_SUFFIX}")):
@@ -138,6 +157,9 @@ def check(folder: Path) -> Checked:
         checked.note(Flaw.MISSING_SEGMENT, folder / names.WARC / file, f"named by {count(rows, 'row')}")
     checked.requests = sum(batch.num_rows for batch in _batches(folder, REQUESTS, checked))
     checked.links = sum(batch.num_rows for batch in _batches(folder, LINKS, checked))
+    for quarantined in read_quarantine(folder):
+        if lost := quarantined.loss():
+            checked.note(Flaw.LOST_ROWS, folder / names.QUARANTINE / quarantined.name, lost)
     return checked
 
 
@@ -156,7 +178,7 @@ def _check_segment(segment: Path, payloads: _Payloads, checked: Checked) -> _Rec
         for name in found.wrong_digests():
             checked.note(Flaw.WRONG_DIGEST, segment, f"{name} of the record at {found.offset}")
         if found.is_answer:
-            records.add(found.offset, _print_of(found))
+            records.add(found.offset, _print_of(found), _line_of(found, segment))
             payloads.add(segment, found)
     if is_closed:
         _check_index(segment, records, checked)
@@ -168,15 +190,17 @@ def _check_segment(segment: Path, payloads: _Payloads, checked: Checked) -> _Rec
 def _check_index(segment: Path, records: _Records, checked: Checked) -> None:
     index = names.index_of(segment)
     number, previous = 0, b""
+    if not index.is_file():
+        checked.note(Flaw.WRONG_INDEX, index, "it is no file")
+        return
     with index.open("rb") as file:
         for number, line in enumerate(file, start=1):
             details = read_line(line)
             if details is None or line < previous:
                 checked.note(Flaw.WRONG_INDEX, index, f"line {number} is no entry, or not in order")
                 return
-            print_ = _print(details.get("url"), details.get("digest"), int(details["length"]))
-            if details.get("filename") != segment.name or not records.holds(int(details["offset"]), print_):
-                checked.note(Flaw.WRONG_INDEX, index, f"line {number} names no such record of the segment")
+            if not records.has_line(int(details["offset"]), line):
+                checked.note(Flaw.WRONG_INDEX, index, f"line {number} does not match its record")
             previous = line
     if number != len(records):
         checked.note(Flaw.WRONG_INDEX, index, f"{count(number, 'line')} for {count(len(records), 'answer')}")
@@ -185,9 +209,19 @@ def _check_index(segment: Path, records: _Records, checked: Checked) -> None:
 def _batches(folder: Path, table: Table, checked: Checked) -> Iterator[pa.RecordBatch]:
     for source in row_files(folder, table):
         try:
+            if source.path.suffix == names.PART_SUFFIX:
+                check_part(source.path)
             yield from source.batches()
-        except (OSError, pa.ArrowException) as error:
-            checked.note(Flaw.UNREADABLE_TABLE, source.path, str(error).splitlines()[0])
+        except DamagedError as error:
+            checked.note(Flaw.UNREADABLE_TABLE, source.path, error.what)
+        except (OSError, GossamerError) as error:
+            checked.note(Flaw.UNREADABLE_TABLE, source.path, str(error))
+        for broken in source.broken:
+            if broken.is_rot or not (broken.is_cut or checked.is_running):
+                rows = "" if broken.rows is None else f", {count(broken.rows, 'row')}"
+                flaw = Flaw.DAMAGED_JOURNAL if broken.is_rot else Flaw.DAMAGED_END
+                end = broken.offset + broken.length
+                checked.note(flaw, source.path, f"bytes {broken.offset} to {end}{rows}")
 
 
 def _check_rows(
@@ -210,6 +244,14 @@ def _check_rows(
             is_there = False
         if not is_there:
             checked.note(Flaw.MISSING_RECORD, folder / names.WARC / file, f"{url} is not at {offset}")
+
+
+def _line_of(record: Record, segment: Path) -> bytes:
+    """Return an answer's line of the index; nothing if its headers have changed so much that it has none."""
+    try:
+        return record.index_line(segment.name) or b""
+    except (LookupError, ValueError):
+        return b""
 
 
 def _payload_print(url: str | None, digest: str | None) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from gossamer.store.names import TEMPORARY_SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _DEVICES: Final = Path("/dev")
 
@@ -29,9 +29,10 @@ class GrowingFile:
     `add` and `sync` may be called from different threads, each from one at a time.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, seal: Callable[[int], bytes] | None = None) -> None:
         self.path = path
         self.length = 0  # bytes synced
+        self._seal = seal  # what to write, unsynced, behind this many synced bytes; the next write overwrites it
         self._collected: list[bytes] = []  # `add` appends at the end, `sync` removes from the front
         self._descriptor: int | None = None
         self._is_torn = False  # there may be bytes beyond `length`
@@ -44,6 +45,10 @@ class GrowingFile:
     def waiting(self) -> int:
         """Return how many additions the next `sync` would write."""
         return len(self._collected)
+
+    def size(self) -> int:
+        """Return how long the file is when everything collected is written."""
+        return self.length + sum(map(len, self._collected))
 
     def sync(self, count: int) -> None:
         """Write and sync the first `count` additions; if that fails, raise OSError and keep them."""
@@ -59,6 +64,9 @@ class GrowingFile:
             raise
         self.length += len(data)
         del self._collected[:count]
+        if self._seal is not None and self._descriptor is not None:
+            with suppress(OSError):  # the content is safe without it
+                os.pwrite(self._descriptor, self._seal(self.length), self.length)
 
     def close(self) -> None:
         """Close the file; what was not synced is lost."""

@@ -26,7 +26,7 @@ _LOG = logging.getLogger(__name__)
 
 def finish(path: Path) -> None:
     """Finish one closed file. It may be interrupted anywhere and repeated."""
-    if path.name.endswith(names.JOURNAL_SUFFIX):
+    if names.is_journal(path):
         from gossamer.store.parts import convert  # imports the Parquet library, which a worker never needs
 
         convert(path)

@@ -1,21 +1,21 @@
-"""Journals: rows on disk within half a second, in files that survive a crash at any byte.
+"""Journals: rows on disk within half a second, in files that survive a crash at any byte and name every rotten one.
 
-A journal is an Arrow IPC stream without its optional end mark: the schema, then one record batch per sync. Every
-complete batch is readable, whatever follows it. The messages are written one by one instead of through Arrow's stream
-writer, so that a failed write can be truncated and repeated. A journal has one writer and is never reopened for
-writing: it is closed, becomes a part (`parts`) and is removed.
+A journal is a sequence of frames (`frames`), one per sync, each with a checksum. A frame holds an Arrow IPC stream: the
+schema, then record batches. So a broken frame costs its own rows and no others. A journal has one writer and is never
+reopened for writing: it is closed, becomes a part (`parts`) and is removed.
 """
 
 from __future__ import annotations
 
 import logging
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 import pyarrow as pa
 
 from gossamer.records import LinkRow, PageRow, RequestRow
 from gossamer.store.files import GrowingFile
+from gossamer.store.frames import BrokenRange, FrameReader, encode_frame, end_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -64,12 +64,11 @@ class Journal(Generic[Row]):
             if not count:
                 return
             self._begun_at = self._clock()
-            self._file = GrowingFile(self._new_path(self._begun_at))
-            self._file.add(self._table.schema.serialize())
+            self._file = GrowingFile(self._new_path(self._begun_at), seal=end_frame)
             self._written_rows = 0
-        batches = [batch.serialize() for batch in as_batches(self._table, self._rows[:count])]
-        for batch in batches:  # now the file holds them, so a failure below does not lose them
-            self._file.add(batch)
+        batches = list(as_batches(self._table, self._rows[:count]))
+        if batches:  # now the file holds them, so a failure below does not lose them
+            self._file.add(as_frame(batches, offset=self._file.size(), synced=self._file.length))
         del self._rows[:count]
         self._written_rows += count
         self._file.sync(self._file.waiting())
@@ -144,14 +143,28 @@ def _one_by_one(table: Table, rows: Sequence[AnyRow]) -> Iterator[pa.RecordBatch
             _LOG.exception("a row of %s cannot be stored and is lost: %.500r", table.name, row)
 
 
-def read_batches(stream: pa.NativeFile) -> Iterator[pa.RecordBatch]:
-    """Yield the complete batches of a journal."""
-    try:
-        batches = pa.ipc.open_stream(stream)
-        while True:
-            yield batches.read_next_batch()
-    except (StopIteration, pa.ArrowInvalid):
-        return
-    except OSError as error:
-        if error.errno:  # a failing disk is not a torn end: complete batches may follow
-            raise
+def as_frame(batches: Sequence[pa.RecordBatch], *, offset: int, synced: int) -> bytes:
+    """Return batches as a frame for this offset of a journal of which `synced` bytes are durable."""
+    payload = [batches[0].schema.serialize(), *(batch.serialize() for batch in batches)]
+    return encode_frame(payload, offset=offset, synced=synced, rows=sum(batch.num_rows for batch in batches))
+
+
+class JournalReader:
+    """Reads an open journal; `read` may be repeated, and yields only what is new."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._frames = FrameReader(file)
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the journal ended, when it was last read, as a sync leaves it."""
+        return self._frames.is_sealed
+
+    def read(self) -> Iterator[pa.RecordBatch | BrokenRange]:
+        """Yield the batches of complete frames, and the ranges that are none."""
+        for found in self._frames.read():
+            if isinstance(found, BrokenRange):
+                yield found
+                continue
+            with pa.ipc.open_stream(pa.py_buffer(found.payload)) as stream:
+                yield from stream

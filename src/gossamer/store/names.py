@@ -1,9 +1,12 @@
 """Paths of stored files. A name says what the file is, when it was begun, and by which worker.
 
     warc/gossamer-<time>-<worker>-<n>.warc.gz     a segment; .cdxj is its index, .cdxj.open that of an open segment
-    journal/<table>-<time>-<worker>-<n>.arrows    an open journal ...
+    journal/<table>-<time>-<worker>-<n>.journal   an open journal ...
     <table>/part-<time>-<worker>-<n>.parquet      ... and the part that it becomes: the same time, worker and number
+    quarantine/<its former name>                  a damaged file, or the damaged ranges of a journal
     *.<pid>.tmp                                   a file being written; garbage after a crash
+
+Version 0.1 wrote journals without checksums, with the suffix `.arrows`.
 
 The middle, `<time>-<worker>-<n>`, is the file's stem. A stem is never used twice: a journal with the stem of an
 existing part would be treated as a leftover of that part and ignored.
@@ -23,17 +26,21 @@ if TYPE_CHECKING:
 
 WARC = "warc"
 JOURNAL = "journal"
+QUARANTINE = "quarantine"
 TABLES = ("pages", "requests", "links")
 FOLDERS = (WARC, JOURNAL, *TABLES)
 
 SEGMENT_SUFFIX = ".warc.gz"
 INDEX_SUFFIX = ".cdxj"
 OPEN_INDEX_SUFFIX = ".cdxj.open"
-JOURNAL_SUFFIX = ".arrows"
+JOURNAL_SUFFIX = ".journal"
+OLD_JOURNAL_SUFFIX = ".arrows"  # without checksums: an Arrow stream as it is
 PART_SUFFIX = ".parquet"
 TEMPORARY_SUFFIX = ".tmp"
 
-_STEM = re.compile(r"[a-z]+-(?P<stem>\d{17}-(?P<worker>[A-Za-z0-9._-]+)-\d{5,})\.(?:warc|cdxj|arrows|parquet)\b.*")
+_STEM = re.compile(
+    r"[a-z]+-(?P<stem>\d{17}-(?P<worker>[A-Za-z0-9._-]+)-\d{5,})\.(?:warc|cdxj|journal|arrows|parquet)\b.*"
+)
 _WORKER = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -45,6 +52,11 @@ def segment_path(folder: Path, stem: str) -> Path:
 def journal_path(folder: Path, table: str, stem: str) -> Path:
     """Return the path of a table's journal."""
     return folder / JOURNAL / f"{table}-{stem}{JOURNAL_SUFFIX}"
+
+
+def is_journal(path: Path) -> bool:
+    """Return whether a file is a journal, of this or an older version."""
+    return path.suffix in (JOURNAL_SUFFIX, OLD_JOURNAL_SUFFIX) and worker_of(path) is not None
 
 
 def part_path(folder: Path, table: str, stem: str) -> Path:
@@ -70,6 +82,12 @@ def open_index_of(segment: Path) -> Path:
 def table_of(journal: Path) -> str:
     """Return the table whose rows a journal holds."""
     return journal.name.partition("-")[0]
+
+
+def table_of_name(name: str) -> str:
+    """Return the table of a quarantined file, by its name; empty if the name of a part does not say it."""
+    table = name.partition("-")[0]
+    return table if table in TABLES else ""
 
 
 def stem_of(path: Path) -> str:

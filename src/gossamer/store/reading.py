@@ -7,7 +7,6 @@ journals are opened first, parts are listed after that, and a journal whose part
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from gossamer.records import LinkRow, PageRow, RequestRow
 from gossamer.store import names
+from gossamer.store.damage import damaged_by, warn_of
 from gossamer.store.files import entries
-from gossamer.store.journals import read_batches
+from gossamer.store.frames import BrokenRange
+from gossamer.store.journal_files import JournalFile
+from gossamer.store.parts import part_batches
 from gossamer.store.scanning import record_at
 from gossamer.store.schemas import LINKS, PAGES, REQUESTS, Table
 from gossamer.urls import hash_url
@@ -38,26 +39,42 @@ _BATCH_ROWS = 2_000  # read of a part at a time, so that the text of large pages
 class RowFile:
     """One file of rows: a part, or a journal that was opened while it existed."""
 
-    def __init__(self, path: Path, table: Table, journal: pa.NativeFile | None = None) -> None:
+    def __init__(self, path: Path, table: Table, journal: JournalFile | None = None) -> None:
         self.path = path
         self._table = table
         self._journal = journal
+        self.broken: list[BrokenRange] = []  # of a journal, when it was last read
+        self.is_sealed = True  # whether a journal ended, when it was last read, as a sync leaves it
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield all rows, or only these columns, in the order of the table.
+        """Yield all rows, or only these columns, in the order of the table; raise DamagedError for a damaged part.
 
-        A column that an older version did not write is empty. A journal may have grown since it was last read.
+        A column that an older version did not write is empty. A journal may have grown since it was last read. Its
+        damaged ranges are left out, with a warning.
         """
-        for batch in self._stored(columns):
-            yield self._table.complete(batch, columns)
-
-    def _stored(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        if self._journal is None:
-            with pq.ParquetFile(self.path) as part:
-                yield from part.iter_batches(batch_size=_BATCH_ROWS, columns=columns)
+        if self._journal is not None:
+            stored = self._sound(self._journal)
         else:
-            self._journal.seek(0)
-            yield from read_batches(self._journal)
+            stored = part_batches(self.path, columns, batch_rows=_BATCH_ROWS)
+        while True:
+            try:
+                batch = self._table.complete(next(stored), columns)
+            except StopIteration:
+                return
+            except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
+                raise damaged_by(self.path, error) from error
+            yield batch
+
+    def _sound(self, journal: JournalFile) -> Iterator[pa.RecordBatch]:
+        self.broken = []
+        for found in journal.read():
+            if not isinstance(found, BrokenRange):
+                yield found
+                continue
+            self.broken.append(found)
+            if found.is_rot:
+                warn_of(self.path, found)
+        self.is_sealed = journal.is_sealed
 
 
 def listed(folders: Folders) -> Sequence[Path]:
@@ -70,12 +87,15 @@ def row_files(folders: Folders, table: Table) -> list[RowFile]:
     found = []
     for folder in listed(folders):
         journals = {}
-        for path in entries(folder / names.JOURNAL, f"{table.name}-*{names.JOURNAL_SUFFIX}"):
-            try:
-                journals[names.stem_of(path)] = RowFile(path, table, pa.OSFile(os.fspath(path)))
-            except FileNotFoundError:  # it has become a part, which is listed below
-                continue
-        parts = entries(folder / table.name, f"part-*{names.PART_SUFFIX}")
+        for path in entries(folder / names.JOURNAL, f"{table.name}-*"):
+            if names.is_journal(path):
+                try:
+                    journals[names.stem_of(path)] = RowFile(path, table, JournalFile(path))
+                except FileNotFoundError:  # it has become a part, which is listed below
+                    continue
+                except OSError:  # such as a folder in its place: reading it raises the same error
+                    journals[names.stem_of(path)] = RowFile(path, table)
+        parts = [path for path in entries(folder / table.name, f"part-*{names.PART_SUFFIX}") if names.worker_of(path)]
         # In this order: a part replaces its journal.
         found += list((journals | {names.stem_of(path): RowFile(path, table) for path in parts}).values())
     return sorted(found, key=lambda source: (names.stem_of(source.path), source.path))

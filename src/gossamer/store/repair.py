@@ -48,7 +48,8 @@ def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
         for path in files(name, names.TEMPORARY_SUFFIX):
             remove(path)
             removed += 1
-    parts = sum(convert(path) is not None for path in files(names.JOURNAL, names.JOURNAL_SUFFIX))
+    journals = [path for path in files(names.JOURNAL, "") if names.is_journal(path)]
+    parts = sum(convert(path) is not None for path in journals)
     unfinished = [path for path in files(names.WARC, names.SEGMENT_SUFFIX) if _is_unfinished(path)]
     cut_bytes = 0
     for segment in unfinished:

@@ -24,6 +24,7 @@ _END = b"\r\n\r\n"
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})")
 _CONTENT_TYPE = re.compile(rb"^content-type[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 _INFLATE_ERROR: type[Exception] = igzip_lib.IsalError  # type: ignore[assignment]  # its stubs are wrong
+_FOLD = re.compile(rb"\r?\n[ \t]+")
 _HEAD_END = re.compile(rb"\n\r?\n")
 
 
@@ -55,7 +56,7 @@ class Record:
         """Return the record's line for the index of its segment, or None if it is not an answer."""
         if not self.is_answer:
             return None
-        head = self.block[: self._head_end()]
+        head = _FOLD.sub(b" ", self.block[: self._head_end()])
         status, content_type = _STATUS.match(head), _CONTENT_TYPE.search(head)
         return index_line(
             url=self.headers.get("warc-target-uri", ""),
