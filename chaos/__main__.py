@@ -19,6 +19,7 @@ CAMPAIGNS = {  # what is inflicted, and the module whose `main` takes the argume
     "clock": "chaos.clock",
     "points": "chaos.points",
     "power": "chaos.power",
+    "rot": "chaos.rot",
     "simulate": "chaos.simulation",
     "planted": "chaos.planted",
     "manners": "chaos.manners",

@@ -77,6 +77,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     if running is not None:
         yield "next due", "nothing waits" if stats.wait_s is None else wait(stats.wait_s)
     yield from _workers(status)
+    for damage in status.damage:
+        yield "damage", plain(damage)
     used = {name: bytes_ for name, bytes_ in status.used_bytes.items() if bytes_}
     largest = ", ".join(f"{name} {size(bytes_)}" for name, bytes_ in list(used.items())[:4])
     yield "disk", f"{size(sum(used.values()))} used" + (f" ({largest})" if largest else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,6 +18,7 @@ from gossamer.frontier.moving import Destination
 from gossamer.frontier.settings import FrontierSettings
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.inspect.folder_errors import no_crawl
+from gossamer.store.files import replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from gossamer.frontier import Frontier, FrontierReader, OperatorFrontier
 
 ADDRESS_VARIABLE: Final = "GOSSAMER_FRONTIER"
+_HOME: Final = re.compile("[0-9a-f]{32}")
 PASSWORD_VARIABLE: Final = "PGPASSWORD"  # where libpq looks for it  # noqa: S105
 
 
@@ -194,10 +197,11 @@ def home_of(folder: Path) -> str:
     """Return a name that is unique to this folder; a copy gets another, because a lock covers only its own workers."""
     file = folder / HOME_FILE
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    except FileExistsError:
-        pass
-    else:
-        with os.fdopen(descriptor, "w") as new:
-            new.write(uuid4().hex)
-    return f"{socket.gethostname()}:{file.stat().st_ino}:{file.read_text()}"
+        name = file.read_text(encoding="ascii")
+    except (FileNotFoundError, UnicodeDecodeError):
+        name = ""
+    if not _HOME.fullmatch(name):  # there is none, or the disk has damaged it: then its workers' leases must end first
+        name = uuid4().hex
+        with replacing(file) as new:
+            new.write(name.encode())
+    return f"{socket.gethostname()}:{file.stat().st_ino}:{name}"

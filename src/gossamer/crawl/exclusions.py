@@ -17,6 +17,7 @@ from gossamer.errors import GossamerError
 from gossamer.records import Batch, GivenUp, Reason, Visit
 from gossamer.rules.scope import Exclusions, read_entry
 from gossamer.store.files import replacing
+from gossamer.store.notes import encode_line, read_lines
 from gossamer.store.reading import row_files
 from gossamer.store.schemas import PAGES
 from gossamer.urls import Refusal, host_of, site_of, site_of_name
@@ -37,13 +38,13 @@ _COLUMNS: Final = ["url", "warc_file", "warc_offset", "warc_length"]
 def apply_exclusions(frontier: OperatorFrontier, folder: Path, exclusions: Exclusions) -> None:
     """Exclude the sites that the file names, and readmit those that it named at the last start."""
     applied = folder / APPLIED_FILE
-    before = set(applied.read_text(encoding="utf-8").split()) if applied.exists() else set()
+    before = set(read_lines(applied) or ())  # if the disk has damaged it, nothing is readmitted
     now = {name for name in exclusions.names if site_of_name(name) == name}
     if before - now:
         frontier.readmit(before - now)
     if before != now:
         with replacing(applied) as file:
-            file.writelines(f"{site}\n".encode() for site in sorted(now))
+            file.writelines(encode_line(site).encode() for site in sorted(now))
     if now:
         frontier.exclude(now)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import os
 import time
 from pathlib import Path
@@ -13,13 +14,15 @@ from gossamer.config import as_toml, gather
 from gossamer.crawl.log import LOG_FILE
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.errors import GossamerError
-from gossamer.inspect.delays import DELAYS_FILE, read_delays
+from gossamer.inspect.delays import DELAYS_FILE, damaged_lines, delay_line, read_delays
 from gossamer.store.files import replacing
 from gossamer.store.names import TEMPORARY_SUFFIX
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+log = logging.getLogger(__name__)
 
 SETTINGS_FILE: Final = "crawl.toml"
 FRONTIER_FILE: Final = "frontier.sqlite"
@@ -82,9 +85,14 @@ def write_settings(folder: Path, settings: Settings) -> None:
 def _note_delay(folder: Path, delay_s: float) -> None:
     """Note since when a delay holds, so that `verify` can check every wait against the delay of its time."""
     before = read_delays(folder)
+    damaged = damaged_lines(folder)
+    if damaged:
+        log.warning("%s: the disk has damaged line %s; it is left out.", folder / DELAYS_FILE, damaged[0])
+        with replacing(folder / DELAYS_FILE) as file:
+            file.writelines(delay_line(*delay).encode() for delay in before)
     if not before or before[-1][1] != delay_s:
-        with (folder / DELAYS_FILE).open("a", encoding="utf-8") as file:
-            file.write(f"{time.time():.3f}\t{delay_s!r}\n")
+        with (folder / DELAYS_FILE).open("a", encoding="utf-8") as lines:
+            lines.write(delay_line(time.time(), delay_s))
 
 
 def read_settings(folder: Path) -> Settings:

@@ -6,18 +6,21 @@ was exported for another crawl. This note says which crawl the folder's pages be
 
 from __future__ import annotations
 
-import json
+import logging
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.crawl.folder import FRONTIER_FILE, SETTINGS_FILE, read_settings
 from gossamer.frontier.sqlite.moving import is_in_use
 from gossamer.store.files import replacing
+from gossamer.store.notes import DamagedNoteError, damaged_note, encode_note, read_note
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier.settings import FrontierSettings
+
+log = logging.getLogger(__name__)
 
 NOTE_FILE: Final = "frontier.json"
 
@@ -53,10 +56,11 @@ def find_own(folder: Path) -> Own | None:
 
     Without a note, a frontier file in use wins over a database in the settings: the operator named that one later.
     """
-    note = folder / NOTE_FILE
-    if note.is_file():
-        said = json.loads(note.read_text(encoding="utf-8"))
-        return Own(**{**said, "moved_from": tuple(Place(*place) for place in said["moved_from"])})
+    try:
+        if own := read_own(folder):
+            return own
+    except DamagedNoteError as error:
+        log.warning("%s: the settings say which frontier belongs to the crawl.", error)
     has_file = (folder / FRONTIER_FILE).is_file()
     if not (folder / SETTINGS_FILE).is_file():
         return Own(frontier="", crawl_name="crawl", identity=None) if has_file else None
@@ -66,8 +70,19 @@ def find_own(folder: Path) -> Own | None:
     return Own(frontier="", crawl_name=settings.crawl_name, identity=None) if has_file else None
 
 
+def read_own(folder: Path) -> Own | None:
+    """Return what the note says; None if there is none. Raise DamagedNoteError if it has changed on the disk."""
+    said = read_note(folder / NOTE_FILE)
+    if said is None:
+        return None
+    try:
+        return Own(**{**said, "moved_from": tuple(Place(*place) for place in said["moved_from"])})
+    except (TypeError, LookupError) as error:
+        raise damaged_note(folder / NOTE_FILE, error) from None
+
+
 def note_own(folder: Path, own: Own) -> None:
     """Note which frontier is the folder's own."""
     if find_own(folder) != own:
         with replacing(folder / NOTE_FILE) as file:
-            file.write(json.dumps(asdict(own), indent=1).encode())
+            file.write(encode_note(asdict(own)).encode())

@@ -135,7 +135,7 @@ class Rereading:
                     if self._tally.unarchived == unarchived:  # else it is done only when the table `links` is read
                         note(file.path.name)
         for index in sorted((self._folder / names.WARC).glob(f"*{names.INDEX_SUFFIX}")):
-            if index.name not in done:
+            if index.name not in done and index.is_file():
                 self._read_redirects(index)
                 self._add()
                 note(index.name)

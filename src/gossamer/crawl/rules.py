@@ -5,7 +5,7 @@ They are kept in the crawl's folder, and say by which rules the links of the pag
 
 from __future__ import annotations
 
-import json
+import logging
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from gossamer.records import Scope
 from gossamer.rules.scope import Exclusions, barred_by
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store.files import replacing
+from gossamer.store.notes import DamagedNoteError, damaged_note, encode_note, read_note
 from gossamer.urls import site_of_name
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from gossamer.frontier import FrontierReader
     from gossamer.records import Link, Reason
     from gossamer.rules.scope import ScopeSettings
+
+log = logging.getLogger(__name__)
 
 RULES_FILE: Final = "rules.json"
 
@@ -108,14 +111,12 @@ class Judged:
 
 def read_judged(folder: Path, frontier: FrontierReader) -> Judged | None:
     """Return what the last start noted; None before the first start. Call it before anything is changed."""
-    file = folder / RULES_FILE
-    if file.exists():
-        said = json.loads(file.read_text(encoding="utf-8"))
-        return Judged(
-            rules=_rules(said["rules"]) if said["rules"] else None,
-            tried=tuple(map(_rules, said["tried"])),
-            reread=frozenset(said["reread"]),
-        )
+    try:
+        if judged := _read_file(folder / RULES_FILE):
+            return judged
+    except DamagedNoteError as error:
+        log.warning("%s: links are judged again by the rules of this start.", error)
+        return Judged(rules=None)
     if (folder / SETTINGS_FILE).exists():  # a crawl that an older version began
         settings = read_settings(folder).scope
         if settings.exclude_file and not settings.exclude_file.exists():
@@ -124,9 +125,23 @@ def read_judged(folder: Path, frontier: FrontierReader) -> Judged | None:
     return Judged(rules=None) if frontier.stats().known else None  # begun on another machine
 
 
+def _read_file(file: Path) -> Judged | None:
+    said = read_note(file)
+    if said is None:
+        return None
+    try:
+        return Judged(
+            rules=_rules(said["rules"]) if said["rules"] else None,
+            tried=tuple(map(_rules, said["tried"])),
+            reread=frozenset(said["reread"]),
+        )
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise damaged_note(file, error) from None
+
+
 def write_judged(folder: Path, judged: Judged) -> None:
     """Note this for the next start."""
-    text = json.dumps({**asdict(judged), "reread": sorted(judged.reread)})
+    text = encode_note({**asdict(judged), "reread": sorted(judged.reread)})
     with replacing(folder / RULES_FILE) as file:
         file.write(text.encode())
 

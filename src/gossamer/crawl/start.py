@@ -29,6 +29,7 @@ from gossamer.fetch.authorities import authorities_file
 from gossamer.frontier import FrontierError
 from gossamer.parse.text import check_choice
 from gossamer.seeds import STANDARD_INPUT
+from gossamer.store.names import QUARANTINE
 from gossamer.store.repair import repair
 from gossamer.supervisor import Callbacks, End, Ended, Progress, Supervisor, WorkerSetup
 from gossamer.supervisor.lock import hold_folder, note_holder
@@ -112,7 +113,7 @@ def open_crawl(
         for line in warnings(settings):
             reporter.warn(line)
         try:
-            _repair(folder, reporter)
+            is_doubtful = _repair(folder, reporter)
             before = read_judged(folder, frontier)
             _resume(frontier, settings, reporter)
             if not (folder / SETTINGS_FILE).exists():
@@ -120,6 +121,10 @@ def open_crawl(
             apply_exclusions(frontier, folder, exclusions)
             empty = load_all(frontier, seeds, show=reporter.show_seeding, warn=reporter.warn)
             rejudge(frontier, folder, settings, before, say=reporter.say, hooks=hooks)
+            if is_doubtful or (folder / QUARANTINE).exists():
+                from gossamer.crawl.restoring import restore  # slow to import, and few starts need it
+
+                restore(frontier, folder, settings, is_doubtful=is_doubtful, say=reporter.say)
             stats = frontier.stats()
         except (OSError, FrontierError) as error:
             raise _unwritable(folder, settings, error) from error
@@ -192,14 +197,18 @@ def _write_down(folder: Path, settings: Settings, frontier: FrontierReader) -> N
     write_settings(folder, settings)
 
 
-def _repair(folder: Path, reporter: CrawlReporter) -> None:
-    """Repair files after a crash. Since we hold the lock, every earlier worker is dead."""
+def _repair(folder: Path, reporter: CrawlReporter) -> bool:
+    """Repair files after a crash; return whether rows of completed pages may be lost.
+
+    Since we hold the lock, every earlier worker is dead.
+    """
     repaired = repair(folder)
     if repaired.parts or repaired.segments:
         repaired_files = f"{count(repaired.parts, 'journal')} and {count(repaired.segments, 'archive segment')}"
         line = f"Repaired after a crash: {repaired_files}."
         log.info(line)
         reporter.say(line)
+    return repaired.is_doubtful
 
 
 async def _supervise(

@@ -247,6 +247,12 @@ class OperatorFrontier(FrontierReader, Protocol):
     def forget(self, barred: Sequence[tuple[Link, Reason]]) -> None:
         """Delete barred URLs for good: only a link brings them back."""
 
+    def reopen(self, done: Sequence[Link], *, pages: int) -> int:
+        """Queue URLs again that are done, because rows of them are lost; return how many were done.
+
+        `pages` of them count as stored pages: the others, such as noindex pages, never had a row.
+        """
+
     def recover(self, worker: int) -> int:
         """Declare a worker dead, for good, and free its sites with one full delay from now; return how many.
 

@@ -77,7 +77,7 @@ def _response_ends(segment: Path) -> list[int]:
         try:
             with index.open("rb") as lines:
                 return _ends(lines)
-        except FileNotFoundError:
+        except OSError:  # there is none, or `verify` says what is wrong with it
             continue
     return []
 

@@ -155,10 +155,11 @@ class Export:
         if self.output is None:
             return None
         try:
-            said = json.loads(self._state.read_bytes())
+            before = ExportProgress(**json.loads(self._state.read_bytes()))
         except FileNotFoundError:
             return None
-        before = ExportProgress(**said)
+        except (ValueError, TypeError):
+            raise self._begin_anew("cannot be resumed, because its state is damaged") from None
         if before.arguments | {"since_s": None} != self._arguments() | {"since_s": None}:
             raise self._begin_anew("was started with other arguments")
         return before

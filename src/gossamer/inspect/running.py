@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import json
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from gossamer.store.notes import decode_note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +37,7 @@ def find_running(folder: Path) -> Running | None:
     """Return the crawl that holds the folder's lock, or None if no crawl does."""
     try:
         file = (folder / "lock").open("rb")
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):  # a folder in its place: no crawl can hold it
         return None
     with file:
         try:
@@ -46,8 +47,8 @@ def find_running(folder: Path) -> Running | None:
             pid = started_at = None
             troubles: tuple[str, ...] = ()
             counted: dict[str, float] = {}
-            with suppress(ValueError, LookupError, TypeError):
-                said = json.load(file)
+            with suppress(ValueError, LookupError, TypeError, AttributeError):
+                said = decode_note(file.read())
                 pid, started_at = int(said["pid"]), float(said["started_at"])
                 troubles = tuple(map(str, said["troubles"]))
                 counted = {name: float(number) for name, number in said["counted"].items()}

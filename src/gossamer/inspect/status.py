@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.inspect.running import Running, find_running
 from gossamer.store.disk import free_space, mount_point
+from gossamer.store.quarantine import read_quarantine
 from gossamer.worker.figures import SITEMAP_ENTRIES, SITEMAPS, TRAP
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Status:
     disk: Path  # the mount point of the folder's file system
     is_drained: bool  # nothing is left to fetch
     silence_s: float  # a worker without a heartbeat for longer is marked
+    damage: tuple[str, ...] = ()  # what the disk has damaged and no start has restored, one sentence each
 
     @property
     def is_finished(self) -> bool:
@@ -101,6 +103,7 @@ class Status:
             "used_bytes": dict(self.used_bytes),
             "free_bytes": self.free_bytes,
             "disk": str(self.disk),
+            "damage": list(self.damage),
         }
 
 
@@ -119,6 +122,7 @@ def read_status(frontier: FrontierReader, folder: Path, *, heartbeat_s: float) -
         disk=mount_point(folder),
         is_drained=frontier.drained(),
         silence_s=max(LEAST_SILENCE_S, MISSED_BEATS * heartbeat_s),
+        damage=tuple(f"{each.name}: {each.loss()}" for each in read_quarantine(folder) if each.loss()),
     )
 
 

@@ -18,10 +18,13 @@ import pyarrow.compute as pc
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
 from gossamer.inspect.conduct import judge_conduct
+from gossamer.inspect.delays import DELAYS_FILE, damaged_lines
 from gossamer.inspect.running import find_running
 from gossamer.records import RequestKind
 from gossamer.store.checking import Flaw, check
 from gossamer.store.names import name_of, worker_of
+from gossamer.store.notes import DamagedNoteError, read_lines, read_note
+from gossamer.store.quarantine import read_quarantine
 from gossamer.store.reading import listed, row_files
 from gossamer.store.schemas import PAGES, REQUESTS
 from gossamer.wording import count
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     from gossamer.store.schemas import Table
 
 MAX_NAMED = 100  # problems of one kind to name; the others are counted
+
+NOTES = ("rules.json", "frontier.json")
+SITES_FILE = "excluded-sites.txt"
 
 _HASH = pa.binary(16)
 _STEP_ROWS = 50_000
@@ -113,6 +119,7 @@ def _check_pages(frontier: FrontierReader, folders: Folders) -> Check:
         elif with_row < done_pages:
             checked.problems.append(f"no row in pages: {count(done_pages - with_row, 'done page')}")
             checked.problems += _name_missing(folders, hashes)
+        checked.problems += _name_unlogged(folders, hashes)
         settled = pa.chunked_array([*hashes.done.chunks, *hashes.given_up.chunks], _HASH)
         strange = hashes.stored.filter(pc.invert(pc.is_in(hashes.stored, value_set=settled)))
         if len(strange):
@@ -170,6 +177,15 @@ def _sort_out(frontier: FrontierReader, rows: pa.ChunkedArray) -> _Hashes:
     return _Hashes(
         stored=pc.unique(rows), done=pa.chunked_array(done, _HASH), given_up=pa.chunked_array(given_up, _HASH)
     )
+
+
+def _name_unlogged(folders: Folders, hashes: _Hashes) -> Iterator[str]:
+    """Say how many pages are done and stored whose requests are not in the crawl log: their rows are lost."""
+    logged = [batch["url_hash"] for batch in _readable(folders, REQUESTS, ["url_hash"])]
+    done = hashes.stored.filter(pc.is_in(hashes.stored, value_set=hashes.done))
+    unlogged = pc.sum(pc.invert(pc.is_in(done, value_set=pa.chunked_array(logged, _HASH)))).as_py() or 0
+    if unlogged:
+        yield f"no row in requests: {count(unlogged, 'done page')}"
 
 
 def _name_missing(folders: Folders, hashes: _Hashes) -> Iterator[str]:
@@ -257,6 +273,12 @@ def _check_files(folders: Folders) -> Check:
                 file = problem.file if len(listed(folders)) == 1 else f"{folder}/{problem.file}"
                 detail = f": {problem.detail}" if problem.detail else ""
                 checked.problems.append(f"{file}: {_words(problem.flaw)}{detail}")
+        checked.problems += check_notes(folder)
+        for quarantined in read_quarantine(folder):
+            if quarantined.missing is not None and not quarantined.loss():
+                restored = f"{count(quarantined.restored, 'row')} restored"
+                again = f"{count(quarantined.queued_again, 'page')} queued again"
+                checked.notes.append(f"{quarantined.name} was damaged ({quarantined.detail}): {restored}, {again}")
     unfinished = kinds.pop(Flaw.UNFINISHED, 0)
     for flaw, found in kinds.items():
         if found > MAX_NAMED:
@@ -266,6 +288,22 @@ def _check_files(folders: Folders) -> Check:
             f"{count(unfinished, 'file')} still open, or left open by a crash: the next start repairs that"
         )
     return checked
+
+
+def check_notes(folder: Path) -> Iterator[str]:
+    """Yield what is wrong with the small files of a crawl's folder."""
+    for name in NOTES:
+        try:
+            read_note(folder / name)
+        except DamagedNoteError as error:
+            yield f"{error}: the next start writes it again"
+    try:
+        for number in damaged_lines(folder):
+            yield f"{DELAYS_FILE}: line {number} is damaged: the next start removes it"
+    except DamagedNoteError as error:
+        yield f"{error}: remove it"
+    if (folder / SITES_FILE).exists() and read_lines(folder / SITES_FILE) is None:
+        yield f"{SITES_FILE} is damaged: the next start writes it again"
 
 
 def _words(flaw: Flaw) -> str:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
+from zlib import crc32
 
 REVISIT_TYPE = "warc/revisit"  # replaces the media type of a record whose payload is in another record
 
+_FIELDS = {"url", "mime", "status", "digest", "length", "offset", "filename"}
 _WWW = re.compile(r"www\d*\.")
 _SLASHES = re.compile("/{2,}")
 
@@ -56,13 +58,30 @@ def index_line(
     return f"{surt(url)} {moment} {details}\n".encode()
 
 
+def with_checksum(line: bytes) -> bytes:
+    """Return a line as the index of an open segment has it: with its checksum at the end."""
+    return b"%s %08x\n" % (line[:-1], crc32(line))
+
+
+def without_checksum(line: bytes) -> bytes | None:
+    """Return a line of any index as the index of a closed segment has it; None if it has changed."""
+    if line.endswith(b"}\n"):  # of a closed segment, or of an open one by version 0.1
+        return line
+    bare, _, checksum = line.rstrip(b"\n").rpartition(b" ")
+    bare += b"\n"
+    return bare if checksum == b"%08x" % crc32(bare) else None
+
+
 def read_line(line: bytes) -> dict[str, str] | None:
-    """Return the fields of a line, or None if the line is incomplete."""
-    if not line.endswith(b"}\n"):
+    """Return the fields of a line, or None if the line is incomplete or damaged."""
+    bare = without_checksum(line)
+    if bare is None:
         return None
     try:
-        details = json.loads(line.split(b" ", 2)[2])
-        int(details["offset"]), int(details["length"])
-    except (ValueError, LookupError, TypeError):
+        details = json.loads(bare.split(b" ", 2)[2])
+    except (ValueError, LookupError, RecursionError):
         return None
-    return dict(details)
+    if not isinstance(details, dict) or not details.keys() >= _FIELDS:
+        return None
+    is_sound = all(isinstance(value, str) for value in details.values())
+    return details if is_sound and details["offset"].isdecimal() and details["length"].isdecimal() else None

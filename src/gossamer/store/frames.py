@@ -110,6 +110,12 @@ class FrameReader:
             at = end
         yield from doubtful
 
+    def has_end_frame(self) -> bool:
+        """Return whether the file ends as a sync leaves it."""
+        at = os.fstat(self._file.fileno()).st_size - HEADER_BYTES
+        header = self._header_at(at) if at >= 0 else None
+        return header is not None and not header.length
+
     def _payload(self, header: _Header) -> bytes | None:
         """Return the payload that follows the header just read, or None if it is incomplete or has changed."""
         payload = self._file.read(header.length)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 from weakref import finalize
 
 from gossamer.store import names
-from gossamer.store.frames import BrokenRange
+from gossamer.store.frames import BrokenRange, FrameReader
 from gossamer.store.journals import JournalReader
 from gossamer.store.schemas import TABLES
 
@@ -44,6 +44,10 @@ class JournalFile:
         reader = JournalReader(self.file)
         yield from reader.read()
         self.is_sealed = reader.is_sealed
+
+    def is_sealed_at_end(self) -> bool:
+        """Return whether the file ends as a sync leaves it."""
+        return FrameReader(self.file).has_end_frame()
 
     def read_new(self) -> Iterator[pa.RecordBatch]:
         """Yield the sound batches that were added since the last call; all at the first. For journals of now."""

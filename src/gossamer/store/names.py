@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 WARC = "warc"
 JOURNAL = "journal"
 QUARANTINE = "quarantine"
-TABLES = ("pages", "requests", "links")
+PAGES = "pages"
+TABLES = (PAGES, "requests", "links")
 FOLDERS = (WARC, JOURNAL, *TABLES)
 
 SEGMENT_SUFFIX = ".warc.gz"
@@ -106,6 +107,14 @@ def worker_of(path: Path) -> str | None:
     """Return the worker that wrote a file, or None if the file is not ours."""
     match = _STEM.fullmatch(path.name)
     return match["worker"] if match else None
+
+
+def begun_by(name: str) -> tuple[str, float]:
+    """Return the worker that wrote a file of this name, and when the worker began it (Unix seconds)."""
+    match = _STEM.fullmatch(name)
+    assert match, f"{name} is not a file of a store"
+    moment = datetime.strptime(match["stem"][:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    return match["worker"], moment.timestamp()
 
 
 class Stems:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from gossamer.store import names
 from gossamer.store.files import entries, replacing, sync_folder
-from gossamer.store.schemas import PAGES
 from gossamer.wording import count
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Quarantined:
         rows = "its rows" if self.rows is None else count(self.rows, "row")
         if self.missing is None:
             return f"{self.detail}, {rows}: the next start restores what it can"
-        if self.table != PAGES.name and self.restored != self.rows:
+        if self.table not in (names.PAGES, "") and self.restored != self.rows:
             return f"{self.detail}, {rows}, cannot be restored"
         return f"{self.detail}, {count(self.missing, 'page')} cannot be restored" if self.missing else ""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.store import names
 from gossamer.store.files import remove
+from gossamer.store.journal_files import JournalFile
 from gossamer.store.parts import convert
 from gossamer.store.segments import finish_segment
 from gossamer.wording import count
@@ -31,6 +32,9 @@ class Repaired:
     segments: int  # segments that got their index
     cut_bytes: int  # cut off the ends of segments; no completed page had a record there
     removed_files: int  # temporary ones
+    is_doubtful: bool = (
+        False  # the end of a journal was damaged, by a crash or by the disk: completed pages may have no row
+    )
 
 
 def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
@@ -49,6 +53,7 @@ def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
             remove(path)
             removed += 1
     journals = [path for path in files(names.JOURNAL, "") if names.is_journal(path)]
+    is_doubtful = any(map(_ends_in_doubt, journals))
     parts = sum(convert(path) is not None for path in journals)
     unfinished = [path for path in files(names.WARC, names.SEGMENT_SUFFIX) if _is_unfinished(path)]
     cut_bytes = 0
@@ -57,7 +62,24 @@ def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
         cut_bytes += torn_bytes
         if torn_bytes:
             _LOG.info("%s: a torn record of %s was cut off", segment.name, count(torn_bytes, "byte"))
-    return Repaired(parts=parts, segments=len(unfinished), cut_bytes=cut_bytes, removed_files=removed)
+    return Repaired(
+        parts=parts,
+        segments=len(unfinished),
+        cut_bytes=cut_bytes,
+        removed_files=removed,
+        is_doubtful=is_doubtful,
+    )
+
+
+def _ends_in_doubt(journal: Path) -> bool:
+    """Return whether the end of a journal is not as a sync leaves it: a crash in a sync, or the disk, explains that."""
+    if journal.suffix == names.OLD_JOURNAL_SUFFIX or names.part_of(journal).exists():
+        return False
+    try:
+        with JournalFile(journal) as file:
+            return not file.is_sealed_at_end()
+    except OSError:
+        return True
 
 
 def _is_of(path: Path, workers: Collection[str] | None) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gossamer import __version__
 from gossamer.store import names
-from gossamer.store.cdxj import REVISIT_TYPE, index_line, read_line
+from gossamer.store.cdxj import REVISIT_TYPE, index_line, read_line, with_checksum, without_checksum
 from gossamer.store.files import GrowingFile, cut, remove, replacing
 from gossamer.store.scanning import Record, scan
 from gossamer.store.warc import warcinfo
@@ -114,7 +114,7 @@ class _Segment:
         )
         self.size += len(archive)
         self._records.add(archive)
-        self._lines.add(line_of(row._replace(content_type=REVISIT_TYPE) if is_revisit else row))
+        self._lines.add(with_checksum(line_of(row._replace(content_type=REVISIT_TYPE) if is_revisit else row)))
         return row
 
     def sync(self) -> None:
@@ -153,12 +153,12 @@ def finish_segment(segment: Path) -> int:
     """
     cut_bytes = 0
     if not names.index_of(segment).exists():
-        lines, start = _read_open_index(segment)
+        lines, start, synced = _read_open_index(segment)
         for found in scan(segment, start):
             if isinstance(found, Record):
                 line = found.index_line(segment.name)
                 lines += [line] if line else []
-            elif found.is_tail:
+            elif found.is_tail and found.offset >= synced:
                 cut(segment, found.offset)
                 cut_bytes = found.length
         if segment.stat().st_size:
@@ -170,17 +170,24 @@ def finish_segment(segment: Path) -> int:
     return cut_bytes
 
 
-def _read_open_index(segment: Path) -> tuple[list[bytes], int]:
-    """Return the open index's lines of records that the segment holds, and where the last record ends."""
-    lines, end, size = [], 0, segment.stat().st_size
+def _read_open_index(segment: Path) -> tuple[list[bytes], int, int]:
+    """Return the lines of records that the segment holds, where to read on, and how much of the segment was synced.
+
+    If a line is damaged, the whole segment is to be read again.
+    """
+    lines, end, size, is_damaged = [], 0, segment.stat().st_size, False
     try:
         with names.open_index_of(segment).open("rb") as file:
-            for line in file:
-                details = read_line(line)
-                line_end = int(details["offset"]) + int(details["length"]) if details else size + 1
+            for raw in file:
+                line = without_checksum(raw)
+                details = line and read_line(line)
+                if not line or not details:
+                    is_damaged = is_damaged or raw.endswith(b"\n")  # a torn line at the end is usual after a crash
+                    continue
+                line_end = int(details["offset"]) + int(details["length"])
                 if line_end <= size:
                     lines.append(line)
                     end = max(end, line_end)
-    except FileNotFoundError:
+    except OSError:  # there is none, or something else is in its place
         pass
-    return lines, end
+    return ([], 0, end) if is_damaged else (lines, end, end)

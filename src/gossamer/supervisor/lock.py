@@ -7,7 +7,6 @@ ended. Page processes do not inherit it: they write none of the folder's files.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import time
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
+from gossamer.store.notes import decode_note, encode_note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +72,7 @@ def note_holder(
         "troubles": [trouble[:200] for trouble in troubles[:5]],
         "counted": dict(counted or {}),
     }
-    os.pwrite(descriptor, json.dumps(said).ljust(_NOTE_CHARS).encode(), 0)
+    os.pwrite(descriptor, encode_note(said).ljust(_NOTE_CHARS).encode(), 0)
 
 
 def is_held(folder: Path) -> bool:
@@ -145,5 +145,5 @@ def _explain(folder: Path) -> str:
 
 def _noted_pid(folder: Path) -> int | None:
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return int(json.loads((folder / FILE_NAME).read_bytes())["pid"])
+        return int(decode_note((folder / FILE_NAME).read_bytes())["pid"])
     return None

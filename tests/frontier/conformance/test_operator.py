@@ -286,3 +286,25 @@ def test_hosts_tell_what_their_robots_txt_said_and_sites_how_often_they_failed(l
     assert site is not None
     assert site.failures == 4
     assert frontier.find_hosts("b.test") == []
+
+
+def test_a_done_page_whose_row_is_lost_is_queued_again(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    known = [link("a.test/done"), link("b.test/given-up"), link("c.test/queued")]
+    frontier.add(known[:1])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, Done(page=True), wait_s=0)
+    frontier.add(known[1:2])
+    (owned,) = claim(frontier)
+    complete(frontier, owned, GivenUp(reason=Reason.TOO_MANY_REDIRECTS), wait_s=0)
+    frontier.add(known[2:])
+    assert frontier.reopen(known, pages=1) == 1
+    stats = frontier.stats()
+    assert (stats.known, stats.queued, stats.done, stats.pages) == (3, 2, 0, 0)
+    assert frontier.audit() == []
+    claims = claim(frontier)
+    assert sorted(names(claims)) == ["a.test", "c.test"]
+    for again in claims:
+        complete(frontier, again, Done(page=True), wait_s=0)
+    assert frontier.stats().pages == 2
+    assert frontier.audit() == []

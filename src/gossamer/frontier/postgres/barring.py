@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.auditing import walk
@@ -36,6 +37,26 @@ def unbar(tx: PostgresTransaction, barred: Iterable[tuple[Link, Reason]]) -> Non
         for row in rows:
             tx.given_up[row.reason] -= 1
             tx.mine["known"] -= 1
+
+
+def forget_done(tx: PostgresTransaction, done: Iterable[Link], *, pages: int) -> list[Link]:
+    """Take URLs that are done out of what is accepted, so that they can be added again; return those."""
+    links = {(tx.site_key(link.site), link.url_hash): link for link in done}
+    shards: defaultdict[int, list[tuple[int, bytes]]] = defaultdict(list)
+    for key, url_hash in sorted(links):
+        shards[key.shard].append((key.site_id, url_hash))
+    answers = tx.each("forget_done", [
+        {"shard": shard, "sites": [site for site, _ in some], "hashes": [url_hash for _, url_hash in some]}
+        for shard, some in shards.items()
+    ])  # fmt: skip
+    gone = {(row.site_id, bytes(row.url_hash)) for rows in answers for row in rows}
+    found = {key: link for key, link in links.items() if (key[0].site_id, key[1]) in gone}
+    counted = Counter(key for key, _ in islice(found, pages))
+    count_pages(tx, {key: -number for key, number in counted.items()})
+    tx.mine["pages"] -= counted.total()
+    tx.mine["known"] -= len(found)
+    tx.mine["done"] -= len(found)
+    return list(found.values())
 
 
 def _columns(urls: Iterable[Keyed]) -> list[dict[str, object]]:

@@ -29,6 +29,14 @@ WHERE b.shard = %(shard)s AND b.crawl = %(crawl)s AND b.site_id = d.site_id AND 
   AND b.reason = d.reason
 RETURNING b.reason
 
+-- name: forget_done
+-- Removes done pages from the accepted URLs, because their rows in the store are lost: they are added again.
+DELETE FROM seen s
+USING unnest(%(sites)s::int8[], %(hashes)s::bytea[]) AS d (site_id, url_hash)
+WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = d.site_id AND s.url_hash = d.url_hash
+  AND s.outcome = ''
+RETURNING s.site_id, s.url_hash
+
 -- name: walk_all_queued
 -- One step of a walk over the queue of a shard, by key: rows that come or go meanwhile do not disturb it.
 SELECT q.site_id, q.url_hash, s.name, q.url, q.rank, q.depth, q.hops, q.kind, q.via

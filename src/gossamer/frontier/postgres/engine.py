@@ -18,7 +18,7 @@ from gossamer.frontier.moving import MovedError, State
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
 from gossamer.frontier.postgres.address import Address
 from gossamer.frontier.postgres.auditing import audit, walk_queued, walk_settled
-from gossamer.frontier.postgres.barring import unbar, wake_spent, walk_all_queued, walk_barred
+from gossamer.frontier.postgres.barring import forget_done, unbar, wake_spent, walk_all_queued, walk_barred
 from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
 from gossamer.frontier.postgres.completing import record_visits
 from gossamer.frontier.postgres.database import Opening, PostgresDatabase
@@ -199,6 +199,15 @@ class PostgresFrontier:
 
     def forget(self, barred: Sequence[tuple[Link, Reason]]) -> None:
         self._database.run("forget", lambda tx: unbar(tx, barred))
+
+    def reopen(self, done: Sequence[Link], *, pages: int) -> int:
+        def work(tx: PostgresTransaction) -> int:
+            reopened = forget_done(tx, done, pages=pages)
+            add_links(tx, reopened)
+            return len(reopened)
+
+        self._database.make_stage()
+        return self._database.run("reopen", work)
 
     # ------------------------------------------------------------------ a worker
 

@@ -39,6 +39,22 @@ def unbar(tx: SqliteTransaction, barred: Sequence[tuple[Link, Reason]]) -> None:
             count_given_up(tx, reason, -1)
 
 
+def forget_done(tx: SqliteTransaction, done: Sequence[Link], *, pages: int) -> list[Link]:
+    """Take URLs that are done out of what is accepted, so that they can be added again; return those."""
+    found = []
+    for link in done:
+        row = tx.execute(SQL["forget_done"], {"site": link.site, "url_hash": link.url_hash}).fetchone()
+        if row is None:
+            continue
+        found.append(link)
+        tx.known -= 1
+        tx.done -= 1
+        if len(found) <= pages:
+            tx.pages -= 1
+            tx.execute(SQL["count_pages"], {"site_id": row["site_id"], "pages": -1})
+    return found
+
+
 def count_given_up(tx: SqliteTransaction, reason: str, urls: int) -> None:
     """Count URLs that were given up for a reason; fewer, if `urls` is negative."""
     tx.given_up += urls

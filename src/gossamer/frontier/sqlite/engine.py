@@ -15,7 +15,7 @@ from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.moving import MovedError, State
 from gossamer.frontier.sqlite.adding import add_links, within_scope
 from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
-from gossamer.frontier.sqlite.barring import unbar, wake_spent, walk_all_queued, walk_barred
+from gossamer.frontier.sqlite.barring import forget_done, unbar, wake_spent, walk_all_queued, walk_barred
 from gossamer.frontier.sqlite.claiming import claim_due, until_claimable
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
 from gossamer.frontier.sqlite.database import SQL, Readable, SqliteDatabase, SqliteTransaction
@@ -162,6 +162,12 @@ class SqliteFrontier:
     def forget(self, barred: Sequence[tuple[Link, Reason]]) -> None:
         with self._transaction("forget") as tx:
             unbar(tx, barred)
+
+    def reopen(self, done: Sequence[Link], *, pages: int) -> int:
+        with self._transaction("reopen") as tx:
+            reopened = forget_done(tx, done, pages=pages)
+            add_links(tx, reopened)
+        return len(reopened)
 
     # ------------------------------------------------------------------ a worker
 

@@ -267,6 +267,12 @@ ON CONFLICT DO NOTHING
 -- Removes a barred URL from the accepted ones, so that a link or `admit` can bring it back.
 DELETE FROM seen WHERE site_id = :site_id AND url_hash = :url_hash
 
+-- name: forget_done
+-- Removes a done page from the accepted URLs, because its row in the store is lost: it is added again.
+DELETE FROM seen
+WHERE site_id = (SELECT site_id FROM site WHERE name = :site) AND url_hash = :url_hash AND outcome = ''
+RETURNING site_id
+
 -- name: unbar_url
 -- Removes a barred URL, if it is still barred for this reason: what was barred again for another reason since stays.
 DELETE FROM barred
