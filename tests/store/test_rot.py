@@ -101,20 +101,20 @@ def test_a_torn_end_is_not_taken_for_rot(journal: Path) -> None:
 
 def test_a_write_of_several_frames_that_a_power_failure_tears_is_no_rot(tmp_path: Path) -> None:
     """Frames that failed syncs have left are written at once: of these, a later one may survive without an earlier."""
-    from gossamer.store.frames import FrameReader, encode_frame, end_frame
+    from gossamer.store.frames import JournalFrames, encode_frame, end_frame
 
     first = encode_frame([b"first"], offset=0, synced=0, rows=1)
     second = encode_frame([b"second"], offset=len(first), synced=0, rows=1)
     file = tmp_path / "frames"
     file.write_bytes(bytes(len(first)) + second)
     with file.open("rb") as stream:
-        broken, frame = sorted(FrameReader(stream).read(), key=lambda found: found.offset)
+        broken, frame = sorted(JournalFrames(stream).read(), key=lambda found: found.offset)
     assert isinstance(broken, BrokenRange)
     assert not broken.is_rot
     assert frame.rows == 1
     file.write_bytes(bytes(len(first)) + second + end_frame(len(first + second)))
     with file.open("rb") as stream:
-        assert [found.is_rot for found in FrameReader(stream).read() if isinstance(found, BrokenRange)] == [True]
+        assert [found.is_rot for found in JournalFrames(stream).read() if isinstance(found, BrokenRange)] == [True]
 
 
 def test_a_repair_puts_rot_into_quarantine_and_goes_on(journal: Path, tmp_path: Path) -> None:

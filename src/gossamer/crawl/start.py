@@ -121,10 +121,7 @@ def open_crawl(
             apply_exclusions(frontier, folder, exclusions)
             empty = load_all(frontier, seeds, show=reporter.show_seeding, warn=reporter.warn)
             rejudge(frontier, folder, settings, before, say=reporter.say, hooks=hooks)
-            if is_doubtful or (folder / QUARANTINE).exists():
-                from gossamer.crawl.restoring import restore  # slow to import, and few starts need it
-
-                restore(frontier, folder, settings, is_doubtful=is_doubtful, say=reporter.say)
+            _restore(frontier, folder, settings, reporter, is_doubtful=is_doubtful)
             stats = frontier.stats()
         except (OSError, FrontierError) as error:
             raise _unwritable(folder, settings, error) from error
@@ -209,6 +206,16 @@ def _repair(folder: Path, reporter: CrawlReporter) -> bool:
         log.info(line)
         reporter.say(line)
     return repaired.is_doubtful
+
+
+def _restore(
+    frontier: OperatorFrontier, folder: Path, settings: Settings, reporter: CrawlReporter, *, is_doubtful: bool
+) -> None:
+    """Restore rows that the disk has damaged, if there may be any."""
+    if is_doubtful or (folder / QUARANTINE).exists():
+        from gossamer.crawl.restoring import restore  # slow to import, and few starts need it
+
+        restore(frontier, folder, settings, is_doubtful=is_doubtful, say=reporter.say)
 
 
 async def _supervise(

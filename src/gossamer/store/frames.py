@@ -70,7 +70,7 @@ def end_frame(length: int) -> bytes:
     return encode_frame((), offset=length, synced=length, rows=0)
 
 
-class FrameReader:
+class JournalFrames:
     """Reads a journal's frames; `read` may be repeated for a journal that has grown, and yields only what is new.
 
     After `read`, `is_sealed` says whether the file ends as a sync leaves it.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 from weakref import finalize
 
 from gossamer.store import names
-from gossamer.store.frames import BrokenRange, FrameReader
+from gossamer.store.frames import BrokenRange, JournalFrames
 from gossamer.store.journals import JournalReader
 from gossamer.store.schemas import TABLES
 
@@ -47,7 +47,7 @@ class JournalFile:
 
     def is_sealed_at_end(self) -> bool:
         """Return whether the file ends as a sync leaves it."""
-        return FrameReader(self.file).has_end_frame()
+        return JournalFrames(self.file).has_end_frame()
 
     def read_new(self) -> Iterator[pa.RecordBatch]:
         """Yield the sound batches that were added since the last call; all at the first. For journals of now."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gossamer.records import LinkRow, PageRow, RequestRow
 from gossamer.store.files import GrowingFile
-from gossamer.store.frames import BrokenRange, FrameReader, encode_frame, end_frame
+from gossamer.store.frames import BrokenRange, JournalFrames, encode_frame, end_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -153,7 +153,7 @@ class JournalReader:
     """Reads an open journal; `read` may be repeated, and yields only what is new."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._frames = FrameReader(file)
+        self._frames = JournalFrames(file)
 
     @property
     def is_sealed(self) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from gossamer.store.frames import BrokenRange, Frame, FrameReader, encode_frame
+from gossamer.store.frames import BrokenRange, Frame, JournalFrames, encode_frame
 from gossamer.store.journals import as_frame
 from gossamer.store.schemas import TABLES, Table
 
@@ -39,7 +39,7 @@ def read_old_journal(file: BinaryIO, table: Table) -> Iterator[pa.RecordBatch | 
             command, stdin=file, stdout=sound, stderr=subprocess.DEVNULL, env=environment, check=False
         )
         read_to = 0
-        for found in FrameReader(sound).read():
+        for found in JournalFrames(sound).read():
             if isinstance(found, Frame) and found.payload.startswith(_NOTE_START):
                 note = json.loads(found.payload)
                 read_to = note.pop("read_to")

@@ -23,6 +23,7 @@ from gossamer.store.frames import BrokenRange
 from gossamer.store.journal_files import JournalFile
 from gossamer.store.quarantine import quarantine_ranges
 from gossamer.store.schemas import TABLES
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -157,7 +158,7 @@ def part_batches(path: Path, columns: Sequence[str] | None, *, batch_rows: int) 
             rows += batch.num_rows
             yield batch
         if rows != part.metadata.num_rows:  # the header of a page has no checksum
-            raise DamagedError(path, f"it has {rows} rows in place of {part.metadata.num_rows}")
+            raise DamagedError(path, f"it has {count(rows, 'row')} in place of {part.metadata.num_rows}")
 
 
 def check_part(path: Path) -> None:
