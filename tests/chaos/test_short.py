@@ -15,6 +15,7 @@ TINY = {
     "clock": "--runs 1 --faults 2 --sites 6 --pages 8 --engine postgres --seed 2",  # its database jumps, too
     "points": "--runs 1 --faults 2 --sites 6 --pages 10 --engine sqlite",
     "power": "--runs 1 --faults 12 --sites 4 --pages 5",
+    "rot": "--runs 1 --faults 5 --sites 2 --pages 4",
 }
 
 

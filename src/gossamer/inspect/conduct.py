@@ -81,8 +81,13 @@ class ConductSummary:
     named: tuple[Violation, ...]  # the first ones
 
 
-def judge_conduct(folders: Folders, *, at_most: int, site: str | None = None) -> ConductSummary | None:
-    """Return how all sites, or one, were treated; None if the crawl did not record its delays."""
+def judge_conduct(
+    folders: Folders, *, at_most: int, site: str | None = None, is_complete: bool = True
+) -> ConductSummary | None:
+    """Return how all sites, or one, were treated; None if the crawl did not record its delays.
+
+    Without `is_complete`, rows of the log are lost: the request for a robots.txt may be one of them.
+    """
     delays = read_all_delays(listed(folders))
     if not delays:
         return None
@@ -90,7 +95,7 @@ def judge_conduct(folders: Folders, *, at_most: int, site: str | None = None) ->
         return ConductSummary(
             delay_s=delays[-1][1], sites=0, requests=0, turns=0, min_gap_s=None, violations=0, named=()
         )
-    with _judged(folders, delays) as ask:
+    with _judged(folders, delays, is_complete=is_complete) as ask:
         (total,) = ask(_TOTAL.format(where=_where(site)))
         named = ask(_NAMED.format(where=_where(site), at_most=at_most))
     return ConductSummary(
@@ -131,7 +136,9 @@ class _JudgedRequests:
 
 
 @contextmanager
-def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_JudgedRequests]:
+def _judged(
+    folders: Folders, delays: list[tuple[float, float]], *, is_complete: bool = True
+) -> Iterator[_JudgedRequests]:
     settings = _settings(listed(folders)[0])
     is_shared = bool(settings.get("frontier"))
     judged = _JUDGED.format(
@@ -147,7 +154,7 @@ def _judged(folders: Folders, delays: list[tuple[float, float]]) -> Iterator[_Ju
         columns=COLUMNS,
         reported_us=int(REPORTED_S * 1e6),
         # In a shared database, another machine may have requested robots.txt, or have taken over the site.
-        alone="false" if is_shared else "true",
+        alone="false" if is_shared or not is_complete else "true",
         nothing_under_https=", ".join(sorted(map(quoted, NOTHING_UNDER_HTTPS))),
         asleep_us=int(settings.get("lease", FrontierSettings().lease_s) / 2 * 1e6) if is_shared else NEVER_US,
     )

@@ -317,18 +317,35 @@ def _check_conduct(folders: Folders) -> Check:
     """Check that no site was visited too early, nor for a URL that its robots.txt does not allow."""
     checked = Check(name="conduct")
     try:
-        found = judge_conduct(folders, at_most=MAX_NAMED)
+        is_complete = _is_log_complete(folders)
+        found = judge_conduct(folders, at_most=MAX_NAMED, is_complete=is_complete)
     except GossamerError as error:
         checked.notes.append(f"requests could not be judged: {error}")
         return checked
     if found is None:
         checked.notes.append("requests were not checked: this crawl did not record its delays")
         return checked
+    if not is_complete:
+        checked.notes.append("rows of requests are lost, so requests without a robots.txt before them were not judged")
     checked.counts |= {"sites": found.sites, "turns": found.turns, "violations": found.violations}
     checked.problems += [f"{one.url} {one.sentence}" for one in found.named]
     if found.violations > MAX_NAMED:
         checked.problems.append(f"{count(found.violations - MAX_NAMED, 'more request')} like these")
     return checked
+
+
+def _is_log_complete(folders: Folders) -> bool:
+    """Return whether the disk has damaged no row of the crawl log."""
+    for source in row_files(folders, REQUESTS):
+        try:
+            for _ in source.batches(["status"]):
+                pass
+        except GossamerError:
+            return False
+        if source.broken:
+            return False
+    quarantined = [each for folder in listed(folders) for each in read_quarantine(folder)]
+    return not any(each.table in (REQUESTS.name, "") for each in quarantined)
 
 
 def keeps_archives(folder: Path) -> bool:
