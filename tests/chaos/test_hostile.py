@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
+from chaos.campaign import Run, Size
 from chaos.hostile import find_problems, main
-from chaos.hostile_crawl import Result, Usage, gaps_s
-from gossamer_simweb import LoggedRequest
+from chaos.hostile_crawl import Result, Terms, Usage, crawl, gaps_s
+from chaos.judging import verify
+from gossamer_simweb import LoggedRequest, plain_web
 from gossamer_simweb.hostility.kinds import HOSTILE_KINDS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ALONE = Result(
     took_s=30.0, usage=Usage(peak_mb=200.0, cpu_share=0.4, others_share=0.1), pages=1_000, gaps_s=[2.0] * 100,
@@ -59,3 +66,19 @@ def test_every_kind_is_listed_with_its_sentence(capsys: pytest.CaptureFixture[st
     main(["--kinds"])
     said = capsys.readouterr().out
     assert all(f"{name} " in said and kind.sentence in said for name, kind in HOSTILE_KINDS.items())
+
+
+def test_a_crawl_beside_one_site_of_every_kind_stays_polite_and_whole(tmp_path: Path) -> None:
+    """Times are the campaign's to judge: this machine may be busy."""
+    terms = Terms(sites=10, pages=5, delay_s=0.5, workers=1, seed=1, longest_s=60.0)
+    kinds = tuple(HOSTILE_KINDS)
+    web = plain_web(sites=terms.sites, pages=terms.pages, seed=1, hostile=kinds, hostile_sites=len(kinds))
+    result = crawl(web, terms, tmp_path / "data", stop_s=6.0)
+    size = Size(runs=1, faults=len(kinds), sites=terms.sites, pages=terms.pages)
+    run = Run(seed=1, engine="sqlite", size=size, folder=tmp_path, dice=random.Random(1))
+    verify(run, tmp_path / "data")
+    assert run.problems == []
+    assert not result.has_traceback
+    assert not result.politeness, result.politeness
+    assert result.log_bytes < 100_000
+    assert result.hostile_requests > 0
