@@ -101,6 +101,8 @@ def _lines(found: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _language(page: PageRow) -> str:
+    if not (page.lang_declared or page.lang_detected):  # of an older version, perhaps
+        return f"language {plain(page.lang) or 'not known'}"
     declared = f"declared {plain(page.lang_declared)}" if page.lang_declared else "not declared"
     detected = f"detected {page.lang_detected} ({page.lang_score:.2f})" if page.lang_detected else "not detected"
     return f"language {plain(page.lang) or 'not known'} ({declared}, {detected})"
