@@ -23,8 +23,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.page_process import child
-from gossamer.page_process.frames import LENGTH_BYTES, Values, pack_page, unpack, unpack_page
+from gossamer.page_process import child, lane
+from gossamer.page_process.frames import LENGTH_BYTES, Reply, pack_page, unpack_page, unpack_reply
 from gossamer.page_process.process import MAX_COSTLY_PAGES, PAGES_IN_PIPE, PageProcess
 from gossamer.page_process.settings import PageSettings
 from gossamer.parse.page import read_page
@@ -593,9 +593,9 @@ async def test_a_page_whose_caller_no_longer_waits_can_still_cost_the_process() 
 @on_a_loop
 async def test_a_bug_is_raised_where_the_page_was_wanted() -> None:
     broken = page(0)
-    object.__setattr__(broken, "head", "text where bytes belong")
+    object.__setattr__(broken, "started_at", float("inf"))
     async with PageProcess(SETTINGS, agent="gossamer") as pages:
-        with pytest.raises(RuntimeError, match=r"(?s)the page process failed.*Traceback.*read_head.*TypeError"):
+        with pytest.raises(RuntimeError, match=r"(?s)the page process failed.*Traceback.*OverflowError"):
             await pages.read(broken, archive=True)
         assert_is(await pages.read(page(1), archive=True), 1)
         assert pages.replaced == 0
@@ -610,7 +610,7 @@ async def test_a_page_that_cannot_be_sent_fails_alone_and_the_others_get_their_o
         reading += [asyncio.ensure_future(pages.read(page(number), archive=True)) for number in range(4, 12)]
         for number, found in enumerate(await asyncio.gather(*reading), start=1):
             assert_is(found, number)
-        with pytest.raises(ValueError, match="unmarshallable"):
+        with pytest.raises(TypeError, match="object instead of bytes"):
             await unfit
 
 
@@ -637,13 +637,13 @@ async def test_without_memory_for_a_new_process_pages_fail_instead_of_waiting_fo
 async def test_an_answer_for_which_there_is_no_memory_mixes_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     received: list[object] = []
 
-    def unpack_with_little_memory(frame: memoryview) -> Values:
+    def unpack_with_little_memory(frame: memoryview, asked: RequestKind) -> Reply:
         received.append(frame)
         if len(received) in (4, 9):
             raise MemoryError
-        return unpack(frame)
+        return unpack_reply(frame, asked)
 
-    monkeypatch.setattr(child, "unpack", unpack_with_little_memory)
+    monkeypatch.setattr(lane, "unpack_reply", unpack_with_little_memory)
     async with PageProcess(SETTINGS, agent="Gossamer") as pages:
         reading = [pages.read(page(number), archive=True) for number in range(20)]
         for number, found in enumerate(await asyncio.gather(*reading)):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeVar
 
 from chaos.simulation.web import AGENT
 from gossamer.frontier import NO_TERMS, FrontierError
-from gossamer.page_process.frames import page_reply, result_of
+from gossamer.page_process.frames import LENGTH_BYTES, pack_reply, parsed_reply, unpack_reply
 from gossamer.parse.page import read_page, without_content
 from gossamer.parse.text import text_finder
-from gossamer.records import Claimed, Orders, ParseFailed
+from gossamer.records import Claimed, Orders, ParsedPage, ParseFailed, RequestKind
 from gossamer.rules.hosts import parse_answer
 from gossamer.store.warc import encode_exchange
 from gossamer.worker import Figures
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         HostState,
         LinkRow,
         PageRow,
-        ParsedPage,
         ParsedRobots,
         ParsedSitemap,
         RequestRow,
@@ -271,7 +270,11 @@ class InlinePages:
             return parsed
         if parsed.noindex:
             parsed, archive = without_content(parsed), False
-        return result_of(page_reply(parsed, encode_exchange(fetched) if archive else None))
+        reply = parsed_reply(parsed, encode_exchange(fetched) if archive else None)
+        frame = pack_reply(reply, retiring=False, cpu_s=0.0)
+        result = unpack_reply(frame[LENGTH_BYTES:], RequestKind.PAGE).result
+        assert isinstance(result, ParsedPage)
+        return result
 
     async def read_sitemap(self, fetched: Fetched, *, site: str = "", archive: bool) -> ParsedSitemap | ParseFailed:
         """Parse a sitemap: simulated crawls read none."""

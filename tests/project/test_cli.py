@@ -207,14 +207,13 @@ def test_help_and_version_load_no_command_that_was_not_asked_for() -> None:
         "import sys; from gossamer.cli import run; run(sys.argv[1:]);"
         "print(*(name for name in sys.modules if name.startswith('gossamer')))"
     )
+    always = {"gossamer", "gossamer.cli", "gossamer.cli.terminal"}
+    always |= {"gossamer.commands", "gossamer.errors", "gossamer.safe_files"}
     for arguments, loaded in (
-        (["--help"], {"gossamer", "gossamer.cli", "gossamer.commands", "gossamer.errors"}),
+        (["--help"], always),
         (
             ["version"],
-            {
-                *("gossamer", "gossamer.cli", "gossamer.cli.version"),
-                *("gossamer.commands", "gossamer.errors", "gossamer.urls"),
-            },
+            always | {"gossamer.cli.version", "gossamer.urls"},
         ),
     ):
         command = [sys.executable, "-c", script, *arguments]

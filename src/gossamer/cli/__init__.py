@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from gossamer import __version__
+from gossamer.cli.terminal import guard_terminal
 from gossamer.commands import note_program, program, to_type
 from gossamer.errors import GossamerError
+from gossamer.safe_files import protect_from_others
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,6 +120,8 @@ def main() -> None:
     """Run the command named on the command line and exit with its status."""
     logging.getLogger().addHandler(logging.NullHandler())  # only a crawl has a log; other commands print their errors
     note_program()
+    guard_terminal()
+    protect_from_others()
     status = run(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while Python shuts down must print no traceback
     sys.exit(status)
@@ -149,6 +153,7 @@ _OF_THE_MACHINE = {
     errno.EROFS: "use a folder on a disk that can be written to",
     errno.EACCES: "use another file or folder, or become the user who may use this one",
     errno.EPERM: "use another file or folder, or become the user who may use this one",
+    errno.ELOOP: "remove that link, or use another name",
     errno.EISDIR: "remove that folder, or use another name",
     errno.ENOTDIR: "use a folder in place of that file",
     errno.EMFILE: "allow more open files with `ulimit -n 65536`",

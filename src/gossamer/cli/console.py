@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
+from gossamer.cli.terminal import own_sequences
 from gossamer.cli.wording import count, count_pages, duration, plain, wait
 from gossamer.commands import to_type
 
@@ -95,7 +96,7 @@ class Screen(Lines):
         from rich.console import Console
 
         super().__init__(folder, every_s=every_s)
-        self._console = console or Console()
+        self._console = console or Console(file=own_sequences(sys.stdout))
         self._size = self._console.size
         self._live: Live | None = None
         self._watch: CrawlView | None = None
@@ -161,7 +162,10 @@ class Screen(Lines):
                 self._stop()
                 self._console.clear()
             if self._live is None:
-                self._live = Live(console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop")
+                self._live = Live(
+                    console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop",
+                    redirect_stdout=False, redirect_stderr=False,
+                )  # fmt: skip
                 self._live.start()
             self._live.update(what, refresh=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +13,7 @@ import click
 from gossamer.cli.data_dir import data_dir_option
 from gossamer.cli.environment import environment_for_settings
 from gossamer.cli.printing import broken, terminal_width
+from gossamer.cli.terminal import harmless, own_sequences
 from gossamer.errors import GossamerError
 from gossamer.inspect.doctor import (
     Finding,
@@ -119,7 +121,7 @@ def _print(findings: list[Finding]) -> None:
     for finding in findings:
         mark = click.style(f"{_MARKS[finding.grade]:<5}", fg=_COLOURS[finding.grade])
         first, *rest = broken(finding.found, width, indent=f"{'':<5} {finding.topic:<18} ", hanging=hanging)
-        click.echo(f"{mark}{first[5:]}")
+        click.echo(f"{mark}{harmless(first[5:])}", file=own_sequences(sys.stdout))  # the colour is our own
         if finding.advice:
             advice = f"{finding.advice[0].upper()}{finding.advice[1:]}."
             rest += broken(advice, width, indent=hanging, hanging=hanging)

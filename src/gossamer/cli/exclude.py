@@ -15,6 +15,7 @@ from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.running import is_under_way
 from gossamer.rules.scope import ScopeSettings
+from gossamer.store.files import replacing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,10 +87,10 @@ def _purge(frontier: OperatorFrontier, folder: Path, entries: list[str]) -> None
     file = folder / PURGED_FILE
     rows = 0
     try:
-        with file.open("w", encoding="utf-8") as lines:
-            lines.write("url\twarc_file\twarc_offset\twarc_length\n")
+        with replacing(file) as lines:
+            lines.write(b"url\twarc_file\twarc_offset\twarc_length\n")
             for row in stored_pages(folder, entries):
-                lines.write("\t".join(map(str, row)) + "\n")
+                lines.write(("\t".join(map(str, row)) + "\n").encode())
                 rows += 1
     except (OSError, ValueError) as error:
         what = str(error).splitlines()[0]

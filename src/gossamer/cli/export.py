@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import click
 
 from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.naming import read_site
+from gossamer.cli.terminal import own_sequences
 from gossamer.cli.wording import count
 from gossamer.errors import GossamerError
 
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
 @click.option("--status", "statuses", multiple=True, metavar="CODE", help="Only pages of this status: 200, or 2xx.")
 @click.option("--lang", "langs", multiple=True, metavar="LANG", help="Only pages in this language; de means de-AT too.")
 @click.option("--where", default="", metavar="SQL", help="Only pages for which this condition holds.")
+@click.option(
+    "--spreadsheet-safe", is_flag=True,
+    help="Quote CSV cells that a spreadsheet would run as a formula; for csv, and for the index of txt.",
+)  # fmt: skip
 def command(
     folders: tuple[Path, ...],
     form: str,
@@ -48,6 +54,7 @@ def command(
     statuses: tuple[str, ...],
     langs: tuple[str, ...],
     where: str,
+    spreadsheet_safe: bool,
 ) -> None:
     """Export stored pages as JSON lines, CSV, Parquet, text files or WARC.
 
@@ -64,8 +71,7 @@ def command(
     from gossamer.inspect.export import Export
     from gossamer.inspect.selection import Selection, read_since
 
-    if output is None and form == "warc" and sys.stdout.isatty():
-        raise GossamerError("A WARC file is binary: add --output pages.warc.gz.")
+    _check(form, output, spreadsheet_safe=spreadsheet_safe)
     selection = Selection(
         sites=tuple(map(read_site, sites)),
         since=read_since(since, time.time()) if since else None,
@@ -73,7 +79,15 @@ def command(
         langs=langs,
         where=where,
     )
-    _run(Export(folders=folders, selection=selection, form=form, output=output, since=since), output)
+    export = Export(folders=folders, selection=selection, form=form, output=output, since=since)
+    _run(replace(export, spreadsheet_safe=spreadsheet_safe), output)
+
+
+def _check(form: str, output: Path | None, *, spreadsheet_safe: bool) -> None:
+    if output is None and form == "warc" and sys.stdout.isatty():
+        raise GossamerError("A WARC file is binary: add --output pages.warc.gz.")
+    if spreadsheet_safe and form not in ("csv", "txt"):
+        raise GossamerError("--spreadsheet-safe is about CSV: add --format csv.")
 
 
 def _run(export: Export, output: Path | None) -> None:
@@ -113,7 +127,8 @@ def _bar() -> Iterator[Callable[[ExportProgress], None]]:
         TextColumn("{task.percentage:>3.0f} %  {task.fields[pages]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(file=own_sequences(sys.stderr))
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
         task = bar.add_task("export", total=None, pages="")
         yield lambda progress: bar.update(
             task, total=progress.rows_total, completed=progress.rows_done, pages=count(progress.pages, "page")

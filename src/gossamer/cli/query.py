@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -15,7 +16,7 @@ from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 ROWS_SHOWN = 100  # by default, in a table
 _WIDTH_OF_NO_TERMINAL = 160
@@ -40,8 +41,15 @@ _TO_BE_READ = ("auto", "table", "lines")
     metavar="N",
     help=f"At most N rows; 0 means all.  [default: {ROWS_SHOWN} for auto, table and lines, else all]",
 )
+@click.option("--spreadsheet-safe", is_flag=True, help="Quote CSV cells that a spreadsheet would run as a formula.")
 def command(
-    sql: str | None, folders: Sequence[Path], tables: bool, form: str | None, output: Path | None, limit: int | None
+    sql: str | None,
+    folders: Sequence[Path],
+    tables: bool,
+    form: str | None,
+    output: Path | None,
+    limit: int | None,
+    spreadsheet_safe: bool,
 ) -> None:
     """Query a crawl's tables with SQL: pages, requests, sites, links.
 
@@ -60,35 +68,42 @@ def command(
         example = to_type("query", "select count(*) from pages", folders=folders)
         raise GossamerError(f"Give a query: `{example}`; --tables lists the tables.")
     sql = sys.stdin.read() if sql == "-" else sql
-    form = form or ("auto" if output is None and sys.stdout.isatty() else "csv")
+    form = form or ("auto" if output is None and sys.stdout.isatty() and not spreadsheet_safe else "csv")
+    if spreadsheet_safe and form != "csv":
+        raise GossamerError("--spreadsheet-safe is about CSV: add --format csv.")
+    write = partial(_write, folders, sql, form=form, limit=limit or 0, spreadsheet_safe=spreadsheet_safe)
     if form in _TO_BE_READ:
-        shown = "".join(f"{line}\n" for line in _laid_out(folders, sql, form, ROWS_SHOWN if limit is None else limit))
-        if output is None:
-            click.echo(shown, nl=False)
-        else:
-            from gossamer.cli.report import write_whole
-
-            write_whole(output, shown)
+        _show(_laid_out(folders, sql, form, ROWS_SHOWN if limit is None else limit), output)
     elif output is not None:
-        _write_file(folders, sql, output, form, limit or 0)
+        _write_file(output, write)
     elif form == "parquet":
         raise GossamerError("Parquet needs a file: add --output answer.parquet.")
     else:
-        _write(folders, sql, sys.stdout.buffer, form, limit or 0)
+        write(sys.stdout.buffer)
 
 
-def _write(folders: Sequence[Path], sql: str, file: BinaryIO, form: str, limit: int) -> int:
+def _show(lines: Iterable[str], output: Path | None) -> None:
+    shown = "".join(f"{line}\n" for line in lines)
+    if output is None:
+        click.echo(shown, nl=False)
+    else:
+        from gossamer.cli.report import write_whole
+
+        write_whole(output, shown)
+
+
+def _write(folders: Sequence[Path], sql: str, file: BinaryIO, *, form: str, limit: int, spreadsheet_safe: bool) -> int:
     from gossamer.inspect.query import write
 
-    return write(folders, sql, file, form, limit=limit)
+    return write(folders, sql, file, form, limit=limit, spreadsheet_safe=spreadsheet_safe)
 
 
-def _write_file(folders: Sequence[Path], sql: str, output: Path, form: str, limit: int) -> None:
+def _write_file(output: Path, write: Callable[[BinaryIO], int]) -> None:
     from gossamer.store.files import replacing
 
     try:
         with replacing(output) as file:
-            rows = _write(folders, sql, file, form, limit)
+            rows = write(file)
     except OSError as error:
         raise GossamerError(f"{output} cannot be written ({error.strerror}): name another file.") from None
     click.echo(f"{count(rows, 'row')} written to {output}.", err=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.terminal import own_sequences
 from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console, Group
+    from rich.live import Live
 
     from gossamer.frontier import FrontierReader
     from gossamer.inspect.recent import Lately
@@ -65,7 +67,7 @@ def command(folder: Path, once: bool) -> None:
                 f"No crawl is running in {folder}: start it with `{to_type('crawl', folders=folder)}`, or see how it "
                 f"stands with `{to_type('status', folders=folder)}`."
             )
-        console = Console()
+        console = Console(file=own_sequences(sys.stdout))
         watcher = _Watcher(frontier, folder)
         if once or not console.is_terminal:
             console.print(watcher.screen(console))
@@ -139,14 +141,19 @@ class _Watcher:
 
 def _show_until_quit(console: Console, watcher: _Watcher) -> bool:
     """Update the screen until the operator quits; return False if the crawl ended before."""
-    from rich.live import Live
-
-    with _keys() as next_key, Live(console=console, screen=True, auto_refresh=False) as live:
+    with _keys() as next_key, _live(console) as live:
         while not watcher.is_over():
             live.update(watcher.screen(console), refresh=True)
             if next_key(REFRESH_S).lower() == "q":
                 return True
     return False
+
+
+def _live(console: Console) -> Live:
+    from rich.live import Live
+
+    # What others print meanwhile passes the guard of the terminal, not rich.
+    return Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gossamer import safe_files
 from gossamer.commands import to_type
 from gossamer.config import as_toml, gather
 from gossamer.crawl.log import LOG_FILE
@@ -16,7 +17,7 @@ from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.errors import GossamerError
 from gossamer.inspect.delays import DELAYS_FILE, damaged_lines, delay_line, read_delays
 from gossamer.store.files import replacing
-from gossamer.store.names import TEMPORARY_SUFFIX
+from gossamer.store.names import FOLDERS, TEMPORARY_SUFFIX
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ SETTINGS_FILE: Final = "crawl.toml"
 FRONTIER_FILE: Final = "frontier.sqlite"
 HOME_FILE: Final = "home"  # holds the name of this folder in a frontier on another machine
 
+_WRITTEN: Final = (*FOLDERS, FRONTIER_FILE, LOCK_FILE, HOME_FILE, LOG_FILE, DELAYS_FILE)
 _BEFORE_A_CRAWL: Final = {LOCK_FILE, HOME_FILE, "logs"}  # an interrupted start may leave these
 
 
@@ -39,17 +41,30 @@ def holds_crawl(folder: Path) -> bool:
 def make_folder(folder: Path) -> None:
     """Make the folder of a new crawl; refuse a folder that holds other files."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.is_dir():  # the operator may name a link to one
+            safe_files.make_folder(folder)
         strangers = {path.name for path in folder.iterdir() if path.suffix != TEMPORARY_SUFFIX} - _BEFORE_A_CRAWL
         if strangers and not holds_crawl(folder):
             raise GossamerError(f"{folder} holds files but no crawl: name a new or an empty folder with --data-dir.")
-        (folder / LOG_FILE).parent.mkdir(exist_ok=True)
+        logs = (folder / LOG_FILE).parent
+        _refuse_links(logs, *(folder / name for name in _WRITTEN))
+        safe_files.make_folder(logs)
     except (FileExistsError, NotADirectoryError) as error:
         raise GossamerError(f"{_existing(Path(error.filename))} is a file: name a folder with --data-dir.") from None
     except OSError as error:
         raise GossamerError(
             f"{folder} cannot be the crawl's folder ({error.strerror}): name another with --data-dir."
         ) from None
+
+
+def _refuse_links(*paths: Path) -> None:
+    """Refuse a symbolic link in place of anything that a crawl writes, before the crawl writes any of it."""
+    for path in paths:
+        if path.is_symlink():
+            raise GossamerError(
+                f"{path} is a symbolic link, which a crawl does not follow: remove it, or name another folder with "
+                "--data-dir (that may be a link itself)."
+            )
 
 
 def _existing(path: Path) -> Path:
@@ -91,8 +106,8 @@ def _note_delay(folder: Path, delay_s: float) -> None:
         with replacing(folder / DELAYS_FILE) as file:
             file.writelines(delay_line(*delay).encode() for delay in before)
     if not before or before[-1][1] != delay_s:
-        with (folder / DELAYS_FILE).open("a", encoding="utf-8") as lines:
-            lines.write(delay_line(time.time(), delay_s))
+        with safe_files.open_file(folder / DELAYS_FILE, "ab") as file:
+            file.write(delay_line(time.time(), delay_s).encode())
 
 
 def read_settings(folder: Path) -> Settings:

@@ -11,12 +11,15 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from gossamer.safe_files import open_descriptor, open_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 LOG_FILE: Final = "logs/gossamer.log"
 _TIME: Final = "%Y-%m-%d %H:%M:%S"
@@ -52,6 +55,9 @@ class LogSettings:
 
 class _LogFile(WatchedFileHandler):
     """A log file that is reopened when it was moved away. A line that cannot be written is dropped."""
+
+    def _open(self) -> TextIOWrapper:
+        return TextIOWrapper(open_file(Path(self.baseFilename), "ab"), self.encoding)
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError):  # disk full, no descriptors, no folder: the next line tries again
@@ -100,7 +106,7 @@ def reopen_log() -> None:
 def reopen_output(folder: Path) -> None:
     """Redirect the output of this process (such as an interpreter's crash) to the new log file."""
     with suppress(OSError):  # disk full, no descriptors: keep the old file
-        descriptor = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        descriptor = open_descriptor(folder / LOG_FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
             for printed in (sys.stdout, sys.stderr):
                 os.dup2(descriptor, printed.fileno())

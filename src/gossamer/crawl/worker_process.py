@@ -31,6 +31,7 @@ from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import backoff_s, boot_seconds
+from gossamer.safe_files import protect_from_others
 from gossamer.store.names import name_of
 from gossamer.supervisor.process import MISTAKE, label_of
 
@@ -54,6 +55,7 @@ def main() -> None:
     """Crawl until the supervisor, or the operator through the frontier, stops the worker."""
     folder, descriptor, lock, parent = Path(sys.argv[1]), *map(int, sys.argv[2:])
     _die_with(parent)
+    protect_from_others()
     os.set_inheritable(lock, False)  # kept open to the end, but not inherited by our own child processes
     supervisor = socket.socket(fileno=descriptor)
     try:

@@ -9,6 +9,7 @@ from gossamer import __version__
 from gossamer.inspect import lines
 from gossamer.inspect.exchanges import Exchanges
 from gossamer.inspect.views import sql_type
+from gossamer.safe_files import make_folder, open_file
 from gossamer.store.schemas import PAGES
 from gossamer.store.warc import warcinfo
 
@@ -56,13 +57,17 @@ class JsonLines:
 class Csv(JsonLines):
     """Comma-separated values; the first line has the names of the columns."""
 
+    def __init__(self, *, spreadsheet_safe: bool) -> None:
+        self._spreadsheet_safe = spreadsheet_safe
+
     def header(self) -> bytes:
         """Return the names of the columns."""
         return lines.csv_header(COLUMNS).encode() + b"\n"
 
     def query(self, pages: str) -> str:
         """Let DuckDB make the lines."""
-        return lines.csv_lines(_only(pages, *(name for name, _ in COLUMNS)), COLUMNS)
+        columns = _only(pages, *(name for name, _ in COLUMNS))
+        return lines.csv_lines(columns, COLUMNS, spreadsheet_safe=self._spreadsheet_safe)
 
 
 class TextFiles:
@@ -71,8 +76,9 @@ class TextFiles:
     batch_rows = 500
     _INDEX = ("url", "fetched_at", "status", "lang", "title")
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, spreadsheet_safe: bool) -> None:
         self._folder = folder
+        self._spreadsheet_safe = spreadsheet_safe  # the index
         self._made: set[Path] = set()
 
     def header(self) -> bytes:
@@ -84,7 +90,7 @@ class TextFiles:
         kinds = dict(COLUMNS)
         columns = [(name, kinds[name]) for name in self._INDEX]
         hash_and_text = "lower(hex(url_hash)) as name, text"
-        index = lines.csv_values(columns)
+        index = lines.csv_values(columns, spreadsheet_safe=self._spreadsheet_safe)
         return f"select {hash_and_text}, {index} as line from ({pages})"  # noqa: S608
 
     def encode(self, _folder: Path, batch: pa.RecordBatch) -> bytes:
@@ -93,9 +99,10 @@ class TextFiles:
         for name, text, line in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             path = self._folder / name[:2] / name[2:4] / f"{name}.txt"
             if path.parent not in self._made:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(path.parent)
                 self._made.add(path.parent)
-            path.write_bytes(text.encode())
+            with open_file(path, "wb") as file:
+                file.write(text.encode())
             index.append(f"{name[:2]}/{name[2:4]}/{path.name},{line}\n")
         return "".join(index).encode()
 

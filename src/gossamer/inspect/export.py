@@ -64,6 +64,7 @@ class Export:
     form: str  # one of FORMATS
     output: Path | None = None  # a file, or a folder for text files; None: standard output
     since: str = ""  # as typed: a duration means another time at every start
+    spreadsheet_safe: bool = False  # CSV, and the index of text files
 
     def run(self, stdout: BinaryIO, tell: Callable[[ExportProgress], None]) -> ExportProgress:
         """Export everything; call `tell` with the progress now and then, and return the final counts."""
@@ -129,11 +130,11 @@ class Export:
         encoder: Encoder
         match self.form:
             case "txt" if self.output is not None:
-                encoder = TextFiles(self.output)
+                encoder = TextFiles(self.output, spreadsheet_safe=self.spreadsheet_safe)
             case "warc":
                 encoder = Warc(self.output.name if self.output else "export.warc.gz")
             case "csv":
-                encoder = Csv()
+                encoder = Csv(spreadsheet_safe=self.spreadsheet_safe)
             case "jsonl":
                 encoder = JsonLines()
             case form:
@@ -171,7 +172,7 @@ class Export:
         """Return what must be equal for an export to be resumed, as JSON values."""
         arguments = {
             "folders": [str(folder.absolute()) for folder in self.folders],
-            "form": self.form,
+            "form": f"{self.form}, safe for spreadsheets" if self.spreadsheet_safe else self.form,
             "selection": asdict(self.selection) | {"since": self.since},
             "since_s": self.selection.since,
         }

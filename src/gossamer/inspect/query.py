@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 FORMATS: Final = ("csv", "json", "jsonl", "parquet")
 
 _MAX_CELL_CHARS = 1_000
-_NUMBERS: Final = ("INT", "DECIMAL", "DOUBLE", "FLOAT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +45,21 @@ def look(folders: Sequence[Path], sql: str, *, limit: int) -> QueryResult:
         more_rows = database.count(query) - limit if limit and len(rows) == limit else 0
     return QueryResult(
         columns=tuple(name for name, _ in columns),
-        numeric=tuple(kind.endswith(_NUMBERS) or kind.startswith(_NUMBERS) for _, kind in columns),
+        numeric=tuple(lines.is_number(kind) for _, kind in columns),
         rows=rows,
         more_rows=more_rows,
     )
 
 
-def write(folders: Sequence[Path], sql: str, file: BinaryIO, form: str, *, limit: int = 0) -> int:
+def write(
+    folders: Sequence[Path],
+    sql: str,
+    file: BinaryIO,
+    form: str,
+    *,
+    limit: int = 0,
+    spreadsheet_safe: bool = False,  # CSV only
+) -> int:
     """Write a result in one of `FORMATS`, row by row; return how many rows it has."""
     with open_tables(folders, sql) as database:
         query = _limited(database.check(sql), limit)
@@ -61,8 +68,9 @@ def write(folders: Sequence[Path], sql: str, file: BinaryIO, form: str, *, limit
         columns = database.columns(query)
         match form:
             case "csv":
-                header = lines.csv_header(columns).encode() + b"\n"
-                return _write_lines(database, lines.csv_lines(query, columns), file, opening=header, none=header)
+                header = lines.csv_header(columns, spreadsheet_safe=spreadsheet_safe).encode() + b"\n"
+                every = lines.csv_lines(query, columns, spreadsheet_safe=spreadsheet_safe)
+                return _write_lines(database, every, file, opening=header, none=header)
             case "jsonl":
                 return _write_lines(database, lines.json_lines(query, columns), file)
             case _:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gossamer.safe_files import make_folder, open_file
 from gossamer.store.files import replacing, sync_folder
 from gossamer.store.parts import groups
 from gossamer.store.schemas import PAGES
@@ -87,8 +88,8 @@ class Appended:
 
     def begin(self, length: int) -> None:
         """Truncate the file to the length that was synced."""
-        self._partial.parent.mkdir(exist_ok=True)  # for text files; the folder of a single file exists
-        self._file = self._partial.open("r+b" if length else "wb")
+        make_folder(self._partial.parent.resolve())  # for text files; the folder of a single file exists
+        self._file = open_file(self._partial, "r+b" if length else "wb")
         self._file.truncate(length)
         self._file.seek(length)
         if not length:
@@ -129,7 +130,7 @@ class Pieces:
 
     def begin(self, length: int) -> None:
         """Remove pieces that were written after the last sync."""
-        self._folder.mkdir(exist_ok=True)
+        make_folder(self._folder)
         self._settled = length
         keep = {self._piece(number) for number in range(length)}
         for path in set(self._folder.iterdir()) - keep:

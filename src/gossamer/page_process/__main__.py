@@ -20,16 +20,18 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from gossamer.page_process.frames import (
-    BUG,
+    HELLO,
     LENGTH_BYTES,
-    Values,
+    MAX_FRAME_BYTES,
+    PageTerms,
+    bug_reply,
     failed_reply,
-    pack,
-    page_reply,
+    pack_reply,
+    parsed_reply,
     robots_reply,
     sitemap_reply,
-    unpack,
     unpack_page,
+    unpack_terms,
 )
 from gossamer.page_process.settings import SITEMAP_PAGES
 from gossamer.parse.language import model
@@ -44,78 +46,67 @@ _READ_AHEAD_BYTES: Final = 1 << 18
 _PAGES_BETWEEN_CHECKS: Final = 500
 _PR_SET_PDEATHSIG: Final = 1
 _STATM: Final = Path("/proc/self/statm")
+_SPACE, _DATA = 0, 5  # the places in it of the whole address space, and of what can be written
+_MAX_DESCRIPTORS: Final = 64  # libraries load data when they first need it
+_MAX_FILE_BYTES: Final = 64_000_000  # it writes to no file but the log, when it crashes
 
 
 class FrameReader:
     """Reads the page in a frame, and returns the frame of its reply."""
 
-    def __init__(
-        self,
-        *,
-        deadline_s: float,
-        memory_bytes: int,
-        max_bytes: int,
-        agent: str,
-        find_text: FindText,
-        anchors: bool,
-    ) -> None:
-        self._deadline_s = deadline_s
-        self._memory_bytes = memory_bytes
-        self._max_bytes = max_bytes
-        self._agent = agent
+    def __init__(self, terms: PageTerms, find_text: FindText) -> None:
+        self._terms = terms
         self._find_text = find_text
-        self._anchors = anchors
         self._pages = 0
-        self._baseline_bytes = _data_bytes()
+        self._baseline_bytes = _memory_bytes(_DATA)
         self.retiring = False  # this process should be replaced by a new one
-        _, hard_bytes = resource.getrlimit(resource.RLIMIT_DATA)
-        limit_bytes = self._baseline_bytes + memory_bytes
-        if hard_bytes != resource.RLIM_INFINITY:
-            limit_bytes = min(limit_bytes, hard_bytes)
-        resource.setrlimit(resource.RLIMIT_DATA, (limit_bytes, hard_bytes))
+        limit_forever(self._baseline_bytes, terms.memory_bytes)
 
     def reply(self, payload: bytes) -> bytes:
         """Read one page within its deadline; after that, the kernel ends this process by SIGPROF."""
         self._tidy()
-        signal.setitimer(signal.ITIMER_PROF, self._deadline_s)
+        signal.setitimer(signal.ITIMER_PROF, self._terms.deadline_s)
         try:
             found = self._read(payload)
-            return pack((self.retiring, time.process_time(), *found))
+            return pack_reply(found, retiring=self.retiring, cpu_s=time.process_time())
         except MemoryError:
             pass  # reply below: here the exception still refers to everything that was read
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
         self.retiring = True
-        detail = f"took more than {self._memory_bytes / 1e6:.0f} MB of memory"
-        return pack((True, time.process_time(), *failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail))))
+        detail = f"took more than {self._terms.memory_bytes / 1e6:.0f} MB of memory"
+        failed = failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail))
+        return pack_reply(failed, retiring=True, cpu_s=time.process_time())
 
-    def _read(self, payload: bytes) -> Values:
+    def _read(self, payload: bytes) -> bytes:
         try:
             fetched, kind, archive = unpack_page(payload)
             if kind is RequestKind.SITEMAP:
                 return self._read_sitemap(fetched, archive=archive)
             if kind is RequestKind.ROBOTS:
-                return robots_reply(parse_answer(fetched, self._agent))
+                return robots_reply(parse_answer(fetched, self._terms.agent))
             parsed = read_page(
                 fetched,
-                agent=self._agent,
-                max_bytes=self._max_bytes,
+                agent=self._terms.agent,
+                max_bytes=self._terms.max_bytes,
                 find_text=self._find_text,
-                anchors=self._anchors,
+                anchors=self._terms.anchors,
             )
             if isinstance(parsed, ParseFailed):
                 return failed_reply(parsed)
             if parsed.noindex:
-                return page_reply(without_content(parsed), None)
-            return page_reply(parsed, encode_exchange(fetched) if archive else None)
+                return parsed_reply(without_content(parsed), None)
+            if len(parsed.row.text) > self._terms.max_bytes:  # a table can be laid out to many times its page
+                parsed = parsed._replace(row=parsed.row._replace(text=parsed.row.text[: self._terms.max_bytes]))
+            return parsed_reply(parsed, encode_exchange(fetched) if archive else None)
         except MemoryError:
             raise
         except Exception:  # a bug of ours costs this page: the worker logs the traceback and goes on
-            return (BUG, traceback.format_exc())
+            return bug_reply(traceback.format_exc())
 
-    def _read_sitemap(self, fetched: Fetched, *, archive: bool) -> Values:
-        signal.setitimer(signal.ITIMER_PROF, SITEMAP_PAGES * self._deadline_s)
-        sitemap = read_sitemap(fetched, agent=self._agent)
+    def _read_sitemap(self, fetched: Fetched, *, archive: bool) -> bytes:
+        signal.setitimer(signal.ITIMER_PROF, SITEMAP_PAGES * self._terms.deadline_s)
+        sitemap = read_sitemap(fetched, agent=self._terms.agent)
         if isinstance(sitemap, ParseFailed):
             return failed_reply(sitemap)
         return sitemap_reply(sitemap, encode_exchange(fetched) if archive and not sitemap.noindex else None)
@@ -125,7 +116,7 @@ class FrameReader:
         self._pages += 1
         if self._pages % _PAGES_BETWEEN_CHECKS == 0:
             gc.collect()
-            self.retiring = _data_bytes() - self._baseline_bytes > self._memory_bytes // 2
+            self.retiring = _memory_bytes(_DATA) - self._baseline_bytes > self._terms.memory_bytes // 2
 
 
 def main() -> None:
@@ -134,24 +125,33 @@ def main() -> None:
     worker = socket.socket(fileno=sys.stdin.fileno())
     frames = open(worker.fileno(), "rb", buffering=_READ_AHEAD_BYTES, closefd=False)  # noqa: SIM115
     with suppress(BrokenPipeError, ConnectionResetError):  # the worker is gone
-        deadline_s, memory_bytes, max_bytes, agent, text, markdown, anchors = unpack(_next_frame(frames))
-        find_text = text_finder(text, markdown=markdown)  # before the limits apply
+        terms = unpack_terms(_next_frame(frames))
+        find_text = text_finder(terms.text, markdown=terms.markdown)  # type: ignore[arg-type]  # before the limits
         model()
         gc.collect()
         gc.freeze()
         gc.disable()
-        reader = FrameReader(
-            deadline_s=deadline_s,
-            memory_bytes=memory_bytes,
-            max_bytes=max_bytes,
-            agent=agent,
-            find_text=find_text,
-            anchors=anchors,
-        )
-        worker.sendall(pack(()))
+        reader = FrameReader(terms, find_text)
+        worker.sendall(HELLO)
         while not reader.retiring:
             worker.sendall(reader.reply(_next_frame(frames)))
     os._exit(0)  # nothing is left to clean up, and the next process waits
+
+
+def limit_forever(baseline_bytes: int, memory_bytes: int) -> None:
+    """Set limits that this process cannot raise again, of its memory, open files and written files; no core dumps."""
+    space_bytes = _memory_bytes(_SPACE)
+    for what, wanted in (
+        (resource.RLIMIT_DATA, baseline_bytes + memory_bytes),
+        (resource.RLIMIT_AS, space_bytes + 2 * memory_bytes if space_bytes else resource.RLIM_INFINITY),
+        (resource.RLIMIT_NOFILE, _MAX_DESCRIPTORS),
+        (resource.RLIMIT_FSIZE, _MAX_FILE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(what)
+        limit = min((one for one in (wanted, hard) if one != resource.RLIM_INFINITY), default=resource.RLIM_INFINITY)
+        with suppress(ValueError, OSError):  # a limit that this system does not have
+            resource.setrlimit(what, (limit, limit))
 
 
 def _obey_only_the_worker(worker: int) -> None:
@@ -171,16 +171,16 @@ def _next_frame(frames: BinaryIO) -> bytes:
     """Return the next frame's payload; raise ConnectionResetError at the end."""
     length = frames.read(LENGTH_BYTES)
     size = int.from_bytes(length, "little")
-    payload = frames.read(size)
+    payload = frames.read(size) if size <= MAX_FRAME_BYTES else b""
     if len(length) < LENGTH_BYTES or len(payload) < size:
         raise ConnectionResetError
     return payload
 
 
-def _data_bytes() -> int:
-    """Return the memory that counts against the limit; 0 where the kernel does not tell."""
+def _memory_bytes(place: int) -> int:
+    """Return memory that counts against a limit; 0 where the kernel does not tell."""
     try:
-        pages = int(_STATM.read_bytes().split()[5])
+        pages = int(_STATM.read_bytes().split()[place])
     except OSError:
         return 0
     return pages * resource.getpagesize()

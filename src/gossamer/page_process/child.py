@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from gossamer.page_process.frames import LENGTH_BYTES, Values, unpack
+from gossamer.page_process.frames import LENGTH_BYTES
+from gossamer.page_process.layouts import FrameError
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 _BUFFER_BYTES: Final = 1 << 18
 _KEPT_BYTES: Final = 1 << 22  # a buffer that a page made larger than this is freed afterwards
-_MAX_FRAME_BYTES: Final = 1 << 30  # no valid frame is this long
 
 # Keep freed memory instead of returning it to the system and requesting it for every page (5 % faster for large pages).
+# The worker has other settings of its own, which must not reach this process.
 _MALLOC: Final = {"MALLOC_MMAP_THRESHOLD_": str(8 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
+
+# What the process may know of the worker's environment: how Python, the C library and its allocator work. Never the
+# settings of the crawl and of PostgreSQL, which may hold a password: a page that takes the process over could send it.
+_PASSED_ON: Final = re.compile(
+    r"PYTHON[A-Z_]*|MALLOC_[A-Z_]*|GLIBC_TUNABLES|LC_[A-Z]+|LANG|LANGUAGE|TZ|(LD|DYLD|DYLD_FALLBACK)_LIBRARY_PATH|"
+    r"LD_PRELOAD|DYLD_INSERT_LIBRARIES"
+)
 
 
 class PageChild:
@@ -29,16 +38,22 @@ class PageChild:
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        on_frame: Callable[[PageChild, Values], None],
+        on_frame: Callable[[PageChild, memoryview], None],
         on_end: Callable[[PageChild, int], None],
     ) -> None:
-        """Start a process; raise OSError if that fails. `on_end` is called with its exit status."""
+        """Start a process; raise OSError if that fails.
+
+        `on_frame` is called with every frame, and raises FrameError if it is none of ours: that ends the process.
+        `on_end` is called with the exit status.
+        """
         self.ready = False  # it can take pages
         self.retiring = False  # it has announced that it will exit
+        self.refused = ""  # why a frame of it was refused, which ended it
         self._loop = loop
         self._on_frame = on_frame
         self._on_end = on_end
         self._unsent: deque[memoryview] = deque()
+        self._expected: deque[int] = deque()  # the most bytes of each reply that has not come yet
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._filled = 0
         self._socket, theirs = socket.socketpair()
@@ -52,8 +67,9 @@ class PageChild:
         self._socket.setblocking(False)
         loop.add_reader(self._socket.fileno(), self._receive)
 
-    def send(self, frame: bytes) -> None:
-        """Send a frame, now or when the socket has room. A frame to a dead process is lost."""
+    def send(self, frame: bytes, *, max_reply_bytes: int) -> None:
+        """Send a frame, now or when the socket has room, and expect one reply. A frame to a dead process is lost."""
+        self._expected.append(max_reply_bytes)
         self._unsent.append(memoryview(frame))
         if len(self._unsent) == 1 and not self._flush():
             self._loop.add_writer(self._socket.fileno(), self._flush_more)
@@ -111,17 +127,19 @@ class PageChild:
         while self._filled - start >= LENGTH_BYTES:
             size = int.from_bytes(self._buffer[start : start + LENGTH_BYTES], "little")
             end = start + LENGTH_BYTES + size
-            if size > _MAX_FRAME_BYTES:
+            if not self._expected or size > self._expected[0]:  # before any room is made for it
+                self.refused = f"a frame of {size:,} bytes" if self._expected else "a frame that was not asked for"
                 return False
             if end > self._filled:
                 self._make_room(start, end - start)
                 return True
             try:
-                values = unpack(self._buffer[start + LENGTH_BYTES : end])
-            except ValueError:
+                self._on_frame(self, self._buffer[start + LENGTH_BYTES : end])
+            except FrameError as error:
+                self.refused = str(error)
                 return False
+            self._expected.popleft()
             start = end
-            self._on_frame(self, values)
         self._make_room(start, _BUFFER_BYTES)
         return True
 
@@ -144,5 +162,10 @@ def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
         [sys.executable, "-P", "-m", "gossamer.page_process", str(os.getpid())],
         stdin=theirs.fileno(),
         stdout=subprocess.DEVNULL,
-        env={**_MALLOC, **os.environ, "PYTHONPATH": path},
+        env=_environment(os.environ) | {"PYTHONPATH": path},
     )
+
+
+def _environment(ours: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of the process: what it may know of ours, and its own settings of the allocator."""
+    return {name: value for name, value in ours.items() if _PASSED_ON.fullmatch(name)} | _MALLOC

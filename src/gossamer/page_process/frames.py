@@ -1,20 +1,35 @@
-"""The messages between a worker and its page process: tuples of plain values, each preceded by its length.
-
-`marshal` is the fastest way to pass such tuples, and safe between two processes of one Python.
+"""The messages between a worker and its page process: each has a fixed layout, and is preceded by its length.
 
     worker                                  page process
     settings, once                     ->
-                                       <-   hello: ready
+                                       <-   hello: ready; empty
     a page                             ->
                                        <-   its reply; the replies keep the order of the pages
+
+The worker does not trust a reply: a page may have taken over the process. It bounds the length of a reply before it
+takes its bytes, and a reply without its layout costs the process and the page (`layouts.FrameError`). What the fields
+say, such as a page's links, is believed: the process could have read a page wrongly in any case.
 """
 
 from __future__ import annotations
 
-import marshal
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, cast
+import struct
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args, get_type_hints
 
+from gossamer.page_process.layouts import (
+    BYTES,
+    FLAG,
+    FLOAT,
+    INT32,
+    INT64,
+    MAX_ITEMS,
+    OF_COLUMNS,
+    TEXT,
+    TEXTS,
+    FrameError,
+    Layout,
+)
 from gossamer.records import (
     Anchor,
     Fetched,
@@ -27,71 +42,117 @@ from gossamer.records import (
     RequestKind,
     Truncation,
 )
-from gossamer.urls import Url
+from gossamer.records.rows import HASH_BYTES
+from gossamer.urls import MAX_URL_CHARS, Url
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gossamer.page_process.settings import PageSettings
     from gossamer.parse.sitemaps import SitemapContent
     from gossamer.store.warc import EncodedExchange
 
 LENGTH_BYTES: Final = 4
-PAGE: Final = 0  # kinds of reply: the page
-FAILED: Final = 1  # the page cannot be parsed
-BUG: Final = 2  # our code failed
-SITEMAP: Final = 3
-ROBOTS: Final = 4
+MAX_FRAME_BYTES: Final = 1 << 30  # no frame is this long
+HELLO: Final = b"\0" * LENGTH_BYTES
 
-_RECORDS: Final = 3  # the last fields of a ParsedPage: its archive records
-_FORMAT: Final = 2  # of marshal: later ones look for repeated values, which costs more than it saves here
+MAX_DETAIL_CHARS: Final = 20_000  # of a traceback
+_MAX_CHAR_BYTES: Final = 4  # in UTF-8
+_OTHER_REPLY_BYTES: Final = 64_000_000  # links and their texts, where each is as long as it may be
+_SITEMAP_REPLY_BYTES: Final = MAX_ITEMS * (2 * MAX_URL_CHARS + 100)
 
-Values = tuple[Any, ...]
+_ROW: Final = tuple(
+    OF_COLUMNS[get_args(hint)[1].type] for hint in get_type_hints(PageRow, include_extras=True).values()
+)
+_RECORDS: Final = (BYTES, INT64, TEXT)  # archive records, the place of the response, the digest
+_LISTS: Final = (TEXTS, BYTES, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS)  # the fields of all links, of all anchors
+
+_TERMS: Final = Layout(FLOAT, INT64, INT64, TEXT, TEXT, FLAG, FLAG)
+_PAGE: Final = Layout(*(TEXT, FLAG, TEXT, INT32, BYTES, BYTES, TEXT, FLAG, FLAG, TEXT, BYTES, FLOAT, FLOAT))
+_OPENING: Final = struct.Struct("<?Bd")  # before a reply's own layout: retiring, what the reply is, processor time
+_REPLIES: Final = {
+    "page": (0, Layout(*_ROW, *_LISTS, TEXT, FLAG, FLAG, FLAG, *_RECORDS)),
+    "failed": (1, Layout(TEXT, TEXT)),
+    "bug": (2, Layout(TEXT)),  # our code failed
+    "robots": (4, Layout(FLAG, TEXT)),  # whether there are rules
+    "sitemap": (3, Layout(TEXT, TEXTS, BYTES, TEXTS, INT32, TEXT, *_RECORDS)),
+}
+_KINDS: Final[dict[int, tuple[str, Layout | None]]] = {
+    code: (kind, layout) for kind, (code, layout) in _REPLIES.items()
+}
+
+Result = ParsedPage | ParsedSitemap | ParsedRobots | ParseFailed
 
 
-def pack(values: Values) -> bytes:
-    """Return values as a frame."""
-    payload = marshal.dumps(values, _FORMAT)
-    return len(payload).to_bytes(LENGTH_BYTES, "little") + payload
+class Reply(NamedTuple):
+    """What the page process says about a page."""
+
+    retiring: bool  # the process ends after this reply
+    cpu_s: float  # processor time that the process has used since it started; a process that was taken over may lie
+    result: Result | RuntimeError  # the error is a bug of ours
 
 
-def unpack(payload: bytes | memoryview) -> Values:
-    """Return the values of a frame, given without its length; raise ValueError if it is none."""
-    try:
-        values = marshal.loads(payload)  # noqa: S302  (from our own process)
-    except (EOFError, TypeError) as error:
-        raise ValueError("not a frame") from error
-    return cast("Values", values)
+class PageTerms(NamedTuple):
+    """What a page process is told before the first page."""
+
+    deadline_s: float
+    memory_bytes: int
+    max_bytes: int  # of an inflated body
+    agent: str
+    text: str
+    markdown: bool
+    anchors: bool
+
+
+def max_reply_bytes(settings: PageSettings, request: bytes, kind: RequestKind) -> int:
+    """Return the most bytes that the reply to a frame may have: more would not be what the process is for."""
+    other = _SITEMAP_REPLY_BYTES if kind is RequestKind.SITEMAP else _OTHER_REPLY_BYTES
+    return min(MAX_FRAME_BYTES, 2 * len(request) + _MAX_CHAR_BYTES * settings.max_inflated_bytes + other)
+
+
+def pack_terms(terms: PageTerms) -> bytes:
+    """Return the first frame."""
+    return _frame(_TERMS.pack(terms))
+
+
+def unpack_terms(payload: bytes) -> PageTerms:
+    """Return what `pack_terms` packed."""
+    return PageTerms(*_TERMS.unpack(memoryview(payload)))
 
 
 def pack_page(fetched: Fetched, *, kind: RequestKind, archive: bool) -> bytes:
     """Return the frame of a page or sitemap to parse, with whether to make archive records of it."""
-    return pack(
-        (
-            kind.value,
-            archive,
-            fetched.url,
-            fetched.status,
-            fetched.head,
-            fetched.body,
-            fetched.truncated and fetched.truncated.value,
-            fetched.type_refused,
-            fetched.links_only,
-            fetched.address,
-            fetched.request_head,
-            fetched.started_at,
-            fetched.duration_s,
+    return _frame(
+        _PAGE.pack(
+            (
+                kind.value,
+                archive,
+                fetched.url,
+                fetched.status,
+                fetched.head,
+                fetched.body,
+                fetched.truncated.value if fetched.truncated else "",
+                fetched.type_refused,
+                fetched.links_only,
+                fetched.address,
+                fetched.request_head,
+                fetched.started_at,
+                fetched.duration_s,
+            )
         )
     )
 
 
 def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
     """Return what `pack_page` packed."""
-    kind, archive, *values = unpack(payload)
+    kind, archive, *values = _PAGE.unpack(memoryview(payload))
     url, status, head, body, cut, type_refused, links_only, address, request_head, started_at, duration_s = values
     fetched = Fetched(
         url=url,
         status=status,
         head=head,
         body=body,
-        truncated=cut and Truncation(cut),
+        truncated=Truncation(cut) if cut else None,
         type_refused=type_refused,
         links_only=links_only,
         address=address,
@@ -102,62 +163,110 @@ def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
     return fetched, RequestKind(kind), archive
 
 
-def page_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> Values:
+def pack_reply(payload: bytes, *, retiring: bool, cpu_s: float) -> bytes:
+    """Return the frame of a reply."""
+    return _frame(_OPENING.pack(retiring, payload[0], cpu_s) + payload[1:])
+
+
+def parsed_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> bytes:
     """Return the reply for a page that was parsed, with its archive records."""
-    # Named tuples cannot be marshalled.
-    nested = tuple(parsed.row), [*chain.from_iterable(parsed.links)], [*chain.from_iterable(parsed.anchors)]
-    return (PAGE, *nested, *parsed[len(nested) : -_RECORDS], *_records(exchange))
+    urls, hashes, sites, hosts = zip(*parsed.links, strict=True) if parsed.links else ((), (), (), ())
+    targets, texts, rels = zip(*parsed.anchors, strict=True) if parsed.anchors else ((), (), ())
+    lists = (urls, b"".join(hashes), sites, hosts, targets, texts, rels)
+    flags = (parsed.refresh, parsed.noindex, parsed.nofollow, parsed.noai)
+    return _reply("page", (*parsed.row, *lists, *flags, *_records(exchange)))
 
 
-def sitemap_reply(sitemap: SitemapContent, exchange: EncodedExchange | None) -> Values:
+def sitemap_reply(sitemap: SitemapContent, exchange: EncodedExchange | None) -> bytes:
     """Return the reply for a sitemap that was parsed."""
-    urls, ranks = [entry.url for entry in sitemap.entries], [entry.rank for entry in sitemap.entries]
-    found = (SITEMAP, sitemap.format.value, urls, ranks, sitemap.sitemaps, len(sitemap.refused), sitemap.cut)
-    return (*found, *_records(exchange))
+    urls, ranks = [entry.url for entry in sitemap.entries], bytes(entry.rank for entry in sitemap.entries)
+    found = (sitemap.format.value, urls, ranks, sitemap.sitemaps, len(sitemap.refused), sitemap.cut)
+    return _reply("sitemap", (*found, *_records(exchange)))
 
 
-def robots_reply(robots: ParsedRobots) -> Values:
+def robots_reply(robots: ParsedRobots) -> bytes:
     """Return the reply for a robots.txt."""
-    return (ROBOTS, robots.rules)
+    return _reply("robots", (robots.rules is not None, robots.rules or ""))
 
 
-def _records(exchange: EncodedExchange | None) -> Values:
+def failed_reply(failed: ParseFailed) -> bytes:
+    """Return the reply for a page that could not be parsed."""
+    return _reply("failed", (failed.reason.value, failed.detail[:MAX_DETAIL_CHARS]))
+
+
+def bug_reply(trace: str) -> bytes:
+    """Return the reply for a page on which our code failed."""
+    return _reply("bug", (trace[-MAX_DETAIL_CHARS:],))
+
+
+def unpack_reply(payload: bytes | memoryview, asked: RequestKind) -> Reply:
+    """Return the reply to a page, a sitemap or a robots.txt; raise FrameError if it is none."""
+    message = memoryview(payload)
+    if len(message) < _OPENING.size:
+        raise FrameError("too short")
+    retiring, code, cpu_s = _OPENING.unpack_from(message)
+    kind, layout = _KINDS.get(code, ("", None))
+    if layout is None or kind not in (asked.value, "failed", "bug"):
+        raise FrameError("another kind of reply")
+    if not 0 <= cpu_s < inf:
+        raise FrameError("no processor time")
+    values = layout.unpack(message[_OPENING.size :])
+    result: Result | RuntimeError
+    match kind:
+        case "page":
+            result = _page_of(values)
+        case "sitemap":
+            result = _sitemap_of(values)
+        case "robots":
+            result = ParsedRobots(rules=values[1] if values[0] else None)
+        case "failed":
+            result = ParseFailed(reason=_reason_of(values[0]), detail=values[1][:MAX_DETAIL_CHARS])
+        case _:
+            result = RuntimeError(f"the page process failed:\n{values[0][:MAX_DETAIL_CHARS]}")
+    return Reply(retiring, cpu_s, result)
+
+
+def _page_of(values: list[Any]) -> ParsedPage:
+    row, rest = PageRow._make(values[: len(_ROW)]), values[len(_ROW) :]
+    urls, hashes, sites, hosts, targets, texts, rels = rest[: len(_LISTS)]
+    parts = [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
+    if {len(urls), len(sites), len(hosts)} != {len(parts)} or len(hashes) % HASH_BYTES:
+        raise FrameError("links without all of their parts")
+    if {len(targets), len(texts), len(rels)} != {len(targets)}:
+        raise FrameError("link texts without all of their parts")
+    if max(map(len, urls), default=0) > MAX_URL_CHARS or max(map(len, targets), default=0) > MAX_URL_CHARS:
+        raise FrameError("a URL that is too long")
+    return ParsedPage(
+        row, [*map(Url, urls, parts, sites, hosts)], [*map(Anchor, targets, texts, rels)], *rest[len(_LISTS) :]
+    )
+
+
+def _sitemap_of(values: list[Any]) -> ParsedSitemap:
+    sitemap = ParsedSitemap(**dict(zip(ParsedSitemap.__slots__, values, strict=True)))
+    if len(sitemap.urls) != len(sitemap.ranks):
+        raise FrameError("URLs without ranks")
+    if max(map(len, (*sitemap.urls, *sitemap.sitemaps)), default=0) > MAX_URL_CHARS:
+        raise FrameError("a URL that is too long")
+    return sitemap
+
+
+def _reason_of(value: str) -> Reason:
+    try:
+        return Reason(value)
+    except ValueError:
+        raise FrameError("no reason") from None
+
+
+def _records(exchange: EncodedExchange | None) -> tuple[bytes, int, str]:
     if exchange is None:
         return (b"", 0, "")
     return (exchange.archive, exchange.response_offset, exchange.payload_digest)
 
 
-def failed_reply(failed: ParseFailed) -> Values:
-    """Return the reply for a page that could not be parsed."""
-    return (FAILED, failed.reason.value, failed.detail)
+def _reply(kind: str, values: Sequence[object]) -> bytes:
+    code, layout = _REPLIES[kind]
+    return bytes((code,)) + layout.pack(values)
 
 
-def result_of(reply: Values) -> ParsedPage | ParseFailed:
-    """Return the parsed page, or why it could not be parsed; raise RuntimeError with the traceback after a bug."""
-    if reply[0] != PAGE:
-        return _failure_of(reply)
-    _, row, links, anchors, *rest = reply
-    parts = iter(links)
-    words = iter(anchors)
-    return ParsedPage(
-        PageRow._make(row), [*map(Url, parts, parts, parts, parts)], [*map(Anchor, words, words, words)], *rest
-    )
-
-
-def sitemap_of(reply: Values) -> ParsedSitemap | ParseFailed:
-    """Return the parsed sitemap, or why it could not be parsed; raise as `result_of` does."""
-    kind, *found = reply
-    if kind == SITEMAP:
-        return ParsedSitemap(**dict(zip(ParsedSitemap.__slots__, found, strict=True)))
-    return _failure_of(reply)
-
-
-def robots_of(reply: Values) -> ParsedRobots | ParseFailed:
-    """Return what a robots.txt says, or why it could not be read; raise as `result_of` does."""
-    return ParsedRobots(rules=reply[1]) if reply[0] == ROBOTS else _failure_of(reply)
-
-
-def _failure_of(reply: Values) -> ParseFailed:
-    if reply[0] == FAILED:
-        return ParseFailed(reason=Reason(reply[1]), detail=reply[2])
-    raise RuntimeError(f"the page process failed:\n{reply[1]}")
+def _frame(payload: bytes) -> bytes:
+    return len(payload).to_bytes(LENGTH_BYTES, "little") + payload

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.fair_queue import FairQueue
 from gossamer.page_process.child import PageChild
-from gossamer.page_process.frames import Values, pack, pack_page, result_of, robots_of, sitemap_of
+from gossamer.page_process.frames import PageTerms, Result, max_reply_bytes, pack_page, pack_terms, unpack_reply
 from gossamer.page_process.settings import SITEMAP_PAGES
-from gossamer.records import ParsedPage, ParsedRobots, ParsedSitemap, ParseFailed, Reason, RequestKind
+from gossamer.records import ParseFailed, Reason, RequestKind
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,9 +29,6 @@ MAX_FAILED_STARTS: Final = 3
 SPARE_S: Final = 60.0  # how long a process that only costly pages need is kept after the last of them
 
 _CRASHES: Final = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIGILL, -signal.SIGFPE}
-
-Result = ParsedPage | ParsedSitemap | ParsedRobots | ParseFailed
-_READERS: Final = {RequestKind.PAGE: result_of, RequestKind.SITEMAP: sitemap_of, RequestKind.ROBOTS: robots_of}
 
 
 class Job:
@@ -164,7 +161,7 @@ class PageLane:
         settings = self._settings
         limits = settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes
         try:
-            terms = pack((*limits, self._agent, settings.text, settings.markdown, settings.links))
+            terms = pack_terms(PageTerms(*limits, self._agent, settings.text, settings.markdown, settings.links))
             child = PageChild(self._loop, self._take_reply, self._replace)
         except (OSError, MemoryError) as error:
             failed(f"the page process cannot be started: {str(error) or 'no memory'}")
@@ -172,11 +169,11 @@ class PageLane:
         if self._niceness:
             with suppress(OSError):  # it has just died: then its end is noticed as any other
                 os.setpriority(os.PRIO_PROCESS, child.pid, self._niceness)
-        child.send(terms)
+        child.send(terms, max_reply_bytes=0)
         return child
 
     def _fill_pipe(self) -> None:
-        child = self._child
+        child, settings = self._child, self._settings
         if child is None or not child.ready:
             return
         while len(self.in_pipe) < PAGES_IN_PIPE:
@@ -195,10 +192,11 @@ class PageLane:
                 continue
             # Just before it is sent: replies are matched to the pages in the pipe by order alone.
             self.in_pipe.append(job)
-            child.send(frame)
+            child.send(frame, max_reply_bytes=max_reply_bytes(settings, frame, job.kind))
 
-    def _take_reply(self, child: PageChild, values: Values) -> None:
-        if not values:
+    def _take_reply(self, child: PageChild, frame: memoryview) -> None:
+        """Settle the page that a reply is about; raise FrameError if it is none."""
+        if not child.ready:
             child.ready = True
             if child is self._spare:
                 return
@@ -207,14 +205,15 @@ class PageLane:
             self._failed_starts = 0
         else:
             self._heard_s = self._loop.time()
-            child.retiring, cpu_s = values[0], values[1]
+            child.retiring, cpu_s, result = unpack_reply(frame, self.in_pipe[0].kind)
             job = self.in_pipe.popleft()
-            self._account(job, cpu_s - self._child_cpu_s if self._child_cpu_s else 0.0)
+            cost_s = cpu_s - self._child_cpu_s if self._child_cpu_s else 0.0
+            self._account(job, min(max(0.0, cost_s), self._deadline_s(job)))  # a child that was taken over may lie
             self._child_cpu_s = cpu_s
-            try:
-                job.settle(_READERS[job.kind](values[2:]))
-            except Exception as bug:  # it goes to the caller that waits for the page
-                job.fail(bug)
+            if isinstance(result, RuntimeError):  # a bug goes to the caller that waits for the page
+                job.fail(result)
+            else:
+                job.settle(result)
         self._fill_pipe()
 
     def _account(self, job: Job, cost_s: float) -> None:
@@ -237,7 +236,7 @@ class PageLane:
             if self.in_pipe and self.in_pipe[0] is ousted:  # else it was read while the signal was on its way
                 self._oust(self.in_pipe.popleft())
         elif self.in_pipe and not child.retiring:
-            self._blame(self.in_pipe[0], status)
+            self._blame(self.in_pipe[0], child, status)
         while self.in_pipe:
             self._again.appendleft(self.in_pipe.pop())
         self.replaced += 1
@@ -246,13 +245,19 @@ class PageLane:
             self._spare = self._spawn(lambda _: None)
         self._fill_pipe()
 
-    def _blame(self, job: Job, status: int) -> None:
+    def _deadline_s(self, job: Job) -> float:
+        return self._settings.parse_deadline_s * (SITEMAP_PAGES if job.kind is RequestKind.SITEMAP else 1)
+
+    def _blame(self, job: Job, child: PageChild, status: int) -> None:
         job.deaths += 1
         if status == -signal.SIGPROF:
-            deadline_s = self._settings.parse_deadline_s * (SITEMAP_PAGES if job.kind is RequestKind.SITEMAP else 1)
+            deadline_s = self._deadline_s(job)
             self._account(job, deadline_s)
             detail = f"took more than {deadline_s:g} s of processor time"
             job.settle(ParseFailed(reason=Reason.PARSE_DEADLINE, detail=detail))
+        elif child.refused:
+            detail = f"the page process sent what is no reply: {child.refused}"
+            job.settle(ParseFailed(reason=Reason.PARSE_CRASHED, detail=detail))
         elif status in _CRASHES or job.deaths == MAX_DEATHS:
             detail = f"the page process ended with status {status}"
             job.settle(ParseFailed(reason=Reason.PARSE_CRASHED, detail=detail))

@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from gossamer.page_process.lane import PAGES_IN_PIPE, Job, PageLane, Result
+from gossamer.page_process.lane import PAGES_IN_PIPE, Job, PageLane
 from gossamer.records import ParsedPage, ParsedRobots, ParsedSitemap, ParseFailed, Reason, RequestKind
 from gossamer.waste import NetworkLedger
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from gossamer.page_process.frames import Result
     from gossamer.page_process.settings import PageSettings
     from gossamer.records import Fetched
 

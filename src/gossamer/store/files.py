@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
+from gossamer.safe_files import open_descriptor, open_file
 from gossamer.store.names import TEMPORARY_SUFFIX
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ class GrowingFile:
 
     def _write(self, data: bytes) -> None:
         if self._descriptor is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            self._descriptor = os.open(self.path, flags, 0o644)
+            self._descriptor = open_descriptor(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         if self._is_torn:
             self._cut_back()
         view, at = memoryview(data), self.length
@@ -112,7 +112,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     check_replaceable(path)
     temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
     try:
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # of an earlier process with the same number, or planted
+        with open_file(temporary, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -136,7 +137,7 @@ def entries(folder: Path, pattern: str = "*") -> list[Path]:
 
 def cut(path: Path, length: int) -> None:
     """Truncate a file to `length` bytes, and sync it."""
-    with path.open("rb+") as file:
+    with open_file(path, "r+b") as file:
         file.truncate(length)
         os.fsync(file.fileno())
 

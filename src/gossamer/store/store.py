@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
+from gossamer.safe_files import make_folder
 from gossamer.store import names
 from gossamer.store.duplicates import DuplicateIndex
 from gossamer.store.files import sync_folder
@@ -128,7 +129,7 @@ class Store(PageStore):
     ) -> None:
         stems = names.Stems(folder, worker)
         for name in names.FOLDERS:
-            (folder / name).mkdir(parents=True, exist_ok=True)
+            make_folder(folder / name)
         sync_folder(folder)
         self._settings = settings
         self._segments = Segments(

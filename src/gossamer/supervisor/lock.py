@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
+from gossamer.safe_files import open_descriptor
 from gossamer.store.notes import decode_note, encode_note
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Holder:
 def hold_folder(folder: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
     """Hold the folder's lock while the block runs; yield the descriptor that workers inherit."""
     try:
-        descriptor = os.open(folder / FILE_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_descriptor(folder / FILE_NAME, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise GossamerError(f"{folder} cannot be written to ({error.strerror}): choose another folder.") from None
     try:

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from gossamer.safe_files import open_file
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -49,7 +51,7 @@ class WorkerProcess(asyncio.Protocol):
         """Start a process that inherits the lock; its output is appended to `output`."""
         ours, theirs = socket.socketpair()
         try:
-            with theirs, output.open("ab") as printed:
+            with theirs, open_file(output, "ab") as printed:
                 process = _spawn(command, theirs.fileno(), lock, printed)
         except OSError:
             ours.close()

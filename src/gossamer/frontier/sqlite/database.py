@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import math
 import os
@@ -19,6 +20,7 @@ from gossamer.errors import GossamerError
 from gossamer.frontier.moving import MovedError, Standing, State
 from gossamer.frontier.sql import read_statements, refuse_older_workers
 from gossamer.records import Scope
+from gossamer.safe_files import open_descriptor, refuse_link
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
@@ -100,7 +102,8 @@ class SqliteTransaction:
 def unopened(path: Path, error: OSError | sqlite3.DatabaseError) -> GossamerError:
     """Return an error that says what to do about a frontier's file that cannot be opened."""
     if isinstance(error, OSError):
-        why, advice = str(error.strerror), "become the user who crawls, or name another folder"
+        advice = "remove that link" if error.errno == errno.ELOOP else "become the user who crawls"
+        why, advice = str(error.strerror), f"{advice}, or name another folder"
     elif isinstance(error, sqlite3.OperationalError):
         why, advice = str(error), "see that you may use it and that its disk has room, and try again"
     else:
@@ -166,6 +169,7 @@ class SqliteDatabase(Readable):
         refuse_network_file_system(path)
         with ExitStack() as stack:
             try:
+                refuse_link(path)  # SQLite follows links, except those of its own logs
                 self._gate = stack.enter_context(closing(Gate(path)))
                 self.connection = stack.enter_context(
                     closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256))
@@ -243,8 +247,8 @@ class Gate:
 
     def __init__(self, path: Path) -> None:
         """Use two lock files beside the database."""
-        self._next = os.open(f"{path}-next", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._door = os.open(f"{path}-door", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._next = open_descriptor(Path(f"{path}-next"), os.O_RDWR | os.O_CREAT)
+        self._door = open_descriptor(Path(f"{path}-door"), os.O_RDWR | os.O_CREAT)
 
     def __enter__(self) -> None:
         fcntl.flock(self._next, fcntl.LOCK_EX)
