@@ -128,7 +128,7 @@ class PageChild:
             size = int.from_bytes(self._buffer[start : start + LENGTH_BYTES], "little")
             end = start + LENGTH_BYTES + size
             if not self._expected or size > self._expected[0]:  # before any room is made for it
-                self.refused = f"a frame of {size:,} bytes" if self._expected else "a frame that was not asked for"
+                self.refused = "a frame that is too long" if self._expected else "a frame that was not asked for"
                 return False
             if end > self._filled:
                 self._make_room(start, end - start)
