@@ -124,9 +124,14 @@ def name_of_host(host: str) -> str:
     return name.partition(":")[0]
 
 
+def is_address(name: str) -> bool:
+    """Return whether the bare name of a normalised URL's host is an IP address, in whatever form it was written."""
+    return ":" in name or name.rpartition(".")[2].isdigit()  # by the WHATWG rules, only addresses end so
+
+
 def site_of_name(name: str) -> str:
     """Return the registrable domain of a name; an address, or a name that is a public suffix, is its own site."""
-    if ":" in name or name.rpartition(".")[2].isdigit():  # by the WHATWG rules, only addresses end so
+    if is_address(name):
         return name
     return _suffixes().privatesuffix(name) or name  # plant: host-taken-for-site
 

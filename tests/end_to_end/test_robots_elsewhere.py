@@ -266,7 +266,7 @@ def test_a_robots_txt_may_be_on_another_site_under_https(tmp_path: Path) -> None
     target = "https://secure.test:{tls_port}/robots.txt"
     planted = (*pages("plain.test"), moved("plain.test", target), robots("secure.test"))
     with simweb.serve(plain_web(sites=1, pages=1, tls=True, planted=planted)) as server:
-        finished = crawled(server, tmp_path / "data", ["plain.test"])
+        finished = crawled(server, tmp_path / "data", ["plain.test"], "--allow-ports", str(server.tls_port))
     assert finished.paths("plain.test") == ["/robots.txt", "/"]
     (asked,) = finished.asked("secure.test")
     assert asked.scheme == "https"

@@ -223,6 +223,20 @@ LINK_ROWS = [
         link={"depth": 4, "rank": 0, "seeded": False, "hops": 0, "via": hash_url(HOME), "kind": Kind.PAGE},
     ),
     Row(
+        says="links to addresses, to other ports and to ports that browsers block are not followed, but counted",
+        world={"parses": page(NEXT, "http://93.184.215.14/", "http://b.test:8080/", "http://a.test:22/")},
+        links=[NEXT],
+        counts={("traps", "ip_host"): 1, ("traps", "port_refused"): 2},
+    ),
+    Row(
+        says="links to addresses and ports that the operator allows are followed",
+        world={
+            "parses": page("http://93.184.215.14:8080/", "http://b.test:6379/"),
+            "scope": ScopeSettings(allow_ip_hosts=True, allow_ports=(8080,)),
+        },
+        links=["http://93.184.215.14:8080/"],
+    ),
+    Row(
         says="links of a page at the greatest depth are not followed",
         world={"urls": (queued(depth=2),), "parses": page(NEXT), "scope": ScopeSettings(max_depth=2)},
         outcomes={HOME: Done()},

@@ -44,6 +44,47 @@ def refuse(url: str) -> bool:
     return not url
 
 
+CLOSED = [
+    *(
+        Row(
+            says=f"a redirect to {target} is given up as {reason}, of a {'seed' if depth == 0 else 'link'}",
+            world=to(target, urls=(queued(depth=depth),), scope=ScopeSettings(scope=Scope.WEB)),
+            asks=NOT_FOLLOWED,
+            outcomes={HOME: GivenUp(reason=reason)},
+            links=[],
+            counts={("traps", reason): 1},
+        )
+        for depth in (0, 1)
+        for target, reason in [
+            ("http://b.test:8080/", Reason.PORT_REFUSED),
+            ("https://a.test:22/", Reason.PORT_REFUSED),
+            ("http://93.184.215.14/", Reason.IP_HOST),
+            ("https://[2606:2800:21f::1]/", Reason.IP_HOST),
+        ]
+    ),
+    Row(
+        says="a seed may redirect to another port of its own site",
+        world=to("https://www.a.test:8443/", urls=(SEED,)),
+        asks=[f"page {HOME}", "robots https://www.a.test:8443/robots.txt", "page https://www.a.test:8443/"],
+    ),
+    Row(
+        says="what is no seed may redirect to ports and addresses that the operator allows",
+        world=to(
+            "http://93.184.215.14:8080/",
+            urls=(queued(depth=1),),
+            scope=ScopeSettings(scope=Scope.WEB, allow_ip_hosts=True, allow_ports=(8080,)),
+        ),
+        outcomes={HOME: MOVED},
+        links=["http://93.184.215.14:8080/"],
+    ),
+    Row(
+        says="a URL on a port that browsers block is given up without a request, even a seed",
+        world={"urls": (queued("https://a.test:22/", depth=0),)},
+        trace=[],
+        outcomes={"https://a.test:22/": GivenUp(reason=Reason.PORT_REFUSED)},
+    ),
+]
+
 WITHIN = [
     *(
         Row(
@@ -470,6 +511,8 @@ RANKS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("row", [*RANKS, *WITHIN, *ACROSS, *LOOPS_AND_CHAINS, *KNOWN, *REFUSED, *REFRESHES], ids=str)
+@pytest.mark.parametrize(
+    "row", [*RANKS, *CLOSED, *WITHIN, *ACROSS, *LOOPS_AND_CHAINS, *KNOWN, *REFUSED, *REFRESHES], ids=str
+)
 def test_redirects(row: Row) -> None:
     check(row)

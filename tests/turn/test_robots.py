@@ -331,6 +331,22 @@ REDIRECTED = [
     ),
 ]  # fmt: skip
 
+CLOSED = [
+    Row(
+        says=f"a robots.txt that redirects to {target} has failed: nothing is requested there, and nothing is allowed",
+        world=asked(moved(ROBOTS, target)),
+        trace=[f"ask robots {ROBOTS}"],
+        outcomes={},
+        hosts={HOST: {"blocked_s": 600.0, "failures": 1}},
+        counts={("traps", reason): 1},
+    )
+    for target, reason in [
+        ("https://b.test:6379/robots.txt", "port_refused"),
+        ("https://a.test:25/robots.txt", "port_refused"),
+        ("http://93.184.215.14/robots.txt", "ip_host"),
+    ]
+]
+
 DELAYS = [
     Row(
         says="a Crawl-delay that is longer than ours is durable at once and holds from now on",
@@ -399,6 +415,6 @@ DELAYS = [
 ]
 
 
-@pytest.mark.parametrize("row", [*FRESH_OR_NOT, *FAILING_ROWS, *REDIRECTED, *DELAYS], ids=str)
+@pytest.mark.parametrize("row", [*FRESH_OR_NOT, *FAILING_ROWS, *REDIRECTED, *DELAYS, *CLOSED], ids=str)
 def test_robots(row: Row) -> None:
     check(row)

@@ -102,6 +102,12 @@ FINDING = [
         links=[f"{HOST}/two.xml"],
     ),
     Row(
+        says="sitemaps at addresses and on other ports are not queued",
+        world=naming(MAP, "http://93.184.215.14/s.xml", "http://b.test:8080/s.xml"),
+        links=[MAP],
+        counts={FOUND: 1, ("traps", "ip_host"): 1, ("traps", "port_refused"): 1},
+    ),
+    Row(
         says="no more sitemaps of a host are queued than allowed, and the rest is counted",
         world=naming(*(f"{HOST}/{n}.xml" for n in range(5)), sitemaps=SitemapSettings(sitemaps=True, max_sitemaps=3)),
         links=[f"{HOST}/{n}.xml" for n in range(3)],

@@ -93,6 +93,8 @@ def _complete_files(_context: click.Context, _parameter: click.Parameter, begun:
 @_setting("--ca-file", "FILE", type=_FILE)
 @_switch("--insecure")
 @_setting("--allow-network", "NETWORK", multiple=True)
+@_switch("--allow-ip-hosts")
+@_setting("--allow-ports", "PORTS")
 @_setting("--accept-types", "TYPES")
 @_setting("--text", "fast|balanced|best")
 @_setting("--languages", "LIST")

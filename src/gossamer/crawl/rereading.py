@@ -32,7 +32,7 @@ from gossamer.store.reading import find_pages, find_record, find_response, row_f
 from gossamer.store.schemas import LINKS, PAGES
 from gossamer.turn import Hooks
 from gossamer.turn.links import LinkRules, follow_links
-from gossamer.urls import identify, normalise
+from gossamer.urls import host_of, identify, normalise, site_of
 from gossamer.wording import count
 from gossamer.worker import report_hook_failure
 
@@ -109,6 +109,7 @@ class Rereading:
             traps=TrapGuard(settings.traps),
             hooks=hooks or Hooks(),
             year=time.gmtime().tm_year,
+            targets=settings.scope.targets,
         )
         self._contents: dict[str, tuple[str, int]] = {}  # by digest: where a payload is archived
         self._found: list[Link] = []
@@ -228,6 +229,9 @@ class Rereading:
         state = self._frontier.find_url(source.site, source.url_hash)
         target = normalise(header(head_of(record), "Location") or "", source.url)
         if state is None or not isinstance(target, str):
+            return
+        is_own = state.depth == 0 and site_of(target) == source.site
+        if self._rules.targets.refuse(host_of(target), by=source.host, same_port=not is_own):
             return
         if state.depth == 0:
             self._found.append(Link(*identify(target), 0, seeded=True, hops=1, via=source.url_hash))

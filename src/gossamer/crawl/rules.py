@@ -41,6 +41,8 @@ class Rules:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     exclusions: tuple[str, ...] = ()  # entries of the file and of the frontier's list, sorted
+    ip_hosts: bool = False
+    ports: tuple[int, ...] = ()
     readmissions: int = 0  # how often entries were taken off the frontier's list
 
     def admit_more_than(self, before: Rules) -> bool:
@@ -50,6 +52,8 @@ class Rules:
             or _SCOPES.index(self.scope) > _SCOPES.index(before.scope)
             or (before.max_depth is not None and (self.max_depth is None or self.max_depth > before.max_depth))
             or bool(before.include and (not self.include or set(self.include) - set(before.include)))
+            or self.ip_hosts > before.ip_hosts
+            or bool(set(self.ports) - set(before.ports))
             or bool(set(before.exclude) - set(self.exclude))
             or bool(set(before.exclusions) - set(self.exclusions))
         )
@@ -87,6 +91,8 @@ def rules_of(frontier: FrontierReader, settings: ScopeSettings) -> Rules:
         include=tuple(sorted(set(settings.include))),
         exclude=tuple(sorted(set(settings.exclude))),
         exclusions=tuple(sorted(entries)),
+        ip_hosts=settings.allow_ip_hosts,
+        ports=tuple(sorted(set(settings.allow_ports))),
         readmissions=frontier.readmissions(),
     )
 

@@ -29,6 +29,7 @@ from gossamer.rules.pace import WaitCause, turn_wait, with_slowness
 from gossamer.rules.robots import decide
 from gossamer.rules.scope import Exclusions, Scope
 from gossamer.rules.sitemaps import names_any
+from gossamer.rules.targets import target_in_words
 from gossamer.rules.traps import strip_session
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.wording import count, delay, moment, span, wait
@@ -54,6 +55,7 @@ class Cause(StrEnum):
     GIVEN_UP = "given up"
     EXCLUDED = "excluded"
     TRAP = "trap"
+    TARGET = "address or port"
     SESSION = "session id"
     OUT_OF_SCOPE = "out of scope"
     NOT_INCLUDED = "not included"
@@ -166,6 +168,8 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
     """Explain why a URL was never accepted, as far as the URL alone shows it."""
     if excluded:
         return Cause.EXCLUDED, f"It would not be fetched: it is {excluded}."
+    if (site is None or not site.seeded) and (reason := terms.scope.targets.refuse(url.host, by="")):
+        return Cause.TARGET, f"It would not be fetched: {target_in_words(url.host, reason)}."
     if trap := trap_of(url, terms):
         return Cause.TRAP, f"It would not be fetched: {trap}."
     if terms.traps.strip_session_ids and (stripped := strip_session(url.url)) != url.url:
@@ -202,6 +206,8 @@ def _settled(
     why = {
         Reason.EXCLUDED: excluded or "it was excluded then, and is not any more",
         Reason.OUT_OF_SCOPE: "" if requests else scope_of(site, terms),
+        Reason.PORT_REFUSED: "" if requests else "no request goes to its port, as in browsers",
+        Reason.IP_HOST: "it redirects to an address instead of a name, and --allow-ip-hosts is off",
         Reason.TOO_DEEP: f"{count(state.depth, 'link')} from a seed, and --max-depth is {terms.scope.max_depth}",
         Reason.NOT_INCLUDED: "no pattern of --include matches it",
         Reason.NO_SITEMAP: "a sitemap was looked for there by convention, as the robots.txt of its host names none",

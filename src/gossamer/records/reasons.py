@@ -14,6 +14,8 @@ class Reason(StrEnum):
     TOO_DEEP = "too_deep"  # farther from the seeds than max_depth, which was lowered
     NOT_INCLUDED = "not_included"  # no pattern includes it any more
     TRAP = "trap"  # a redirect into a trap: see `rules.traps`
+    PORT_REFUSED = "port_refused"  # on a port that browsers block, or a redirect to one that is not of the web
+    IP_HOST = "ip_host"  # a redirect to an address instead of a name
     ROBOTS_DISALLOWED = "robots_disallowed"
     ROBOTS_UNREACHABLE = "robots_unreachable"  # robots.txt failed for longer than robots_give_up
     ADDRESS_REFUSED = "address_refused"  # the name resolves to an address that is not public

@@ -8,6 +8,7 @@ from pathlib import Path  # noqa: TC003 - the settings are read from the types a
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.records import Kind, Reason, Scope
+from gossamer.rules.targets import BLOCKED_PORTS, TargetRules
 from gossamer.rules.url_patterns import UrlPatterns, check_patterns
 from gossamer.urls import Refusal, host_of, name_of_host, normalise
 
@@ -56,6 +57,17 @@ class ScopeSettings:
         default=(),
         metadata={"help": "Never fetch a URL that matches one of these patterns, even if it matches include."},
     )
+    allow_ip_hosts: bool = field(
+        default=False,
+        metadata={"help": "Follow links to IP addresses instead of names; seeds may always be addresses."},
+    )
+    allow_ports: tuple[int, ...] = field(
+        default=(),
+        metadata={
+            "help": "Ports to which links are followed from any page, besides 80, 443 and the port of the page itself; "
+            "ports that browsers block are never contacted."
+        },
+    )
     exclude_file: Path | None = field(
         default=None,
         metadata={"help": "A file of domains and URL prefixes that are never fetched, one per line."},
@@ -63,6 +75,16 @@ class ScopeSettings:
 
     def __post_init__(self) -> None:
         check_patterns([("include", self.include), ("exclude", self.exclude)])
+        for port in self.allow_ports:
+            if not 0 < port < 65_536:
+                raise ValueError(f"allow_ports {port} is no port: write it like 8080,8443")
+            if port in BLOCKED_PORTS:
+                raise ValueError(f"allow_ports {port} is never contacted: browsers block this port, too")
+
+    @property
+    def targets(self) -> TargetRules:
+        """To which hosts links lead."""
+        return TargetRules(self.allow_ip_hosts, self.allow_ports)
 
 
 class BadLine(NamedTuple):

@@ -13,12 +13,12 @@ from gossamer.rules.scope import rank_from, select_links
 from gossamer.urls import Url
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Sequence
 
     from gossamer.records import QueuedUrl
     from gossamer.rules.scope import Exclusions
-    from gossamer.rules.traps import Trap, TrapGuard
+    from gossamer.rules.targets import TargetRules
+    from gossamer.rules.traps import TrapGuard
     from gossamer.rules.url_patterns import UrlPatterns
     from gossamer.turn.hooks import HookFailure, Hooks
     from gossamer.turn.state import Turn
@@ -34,6 +34,7 @@ class LinkRules:
     traps: TrapGuard
     hooks: Hooks
     year: int  # the present one
+    targets: TargetRules
 
 
 class FollowedLinks(NamedTuple):
@@ -41,7 +42,7 @@ class FollowedLinks(NamedTuple):
 
     links: Sequence[Link]
     hook_failures: Sequence[HookFailure]
-    refused: Counter[Trap]  # by the limits against traps
+    refused: Sequence[tuple[str, int]]  # how many, by the limits against traps, by port and by address
 
 
 def follow_links(
@@ -51,11 +52,12 @@ def follow_links(
     chosen = select_links(
         found, depth=depth - 1, max_depth=rules.max_depth, exclusions=rules.exclusions, include=rules.include
     )
+    chosen, closed = rules.targets.select(chosen, by=page.host)
     chosen, refused = rules.traps.select(chosen, host=page.host, site=page.site, pages=pages, year=rules.year)
     links = [Link(*link, depth, rank_from(page.site, link.site, rank), hops=hops, via=page.url_hash) for link in chosen]
     if not rules.hooks.judges_links:
-        return FollowedLinks(links, (), refused)
-    return FollowedLinks(*rules.hooks.choose(links), refused)
+        return FollowedLinks(links, (), [*refused.items(), *closed.items()])
+    return FollowedLinks(*rules.hooks.choose(links), [*refused.items(), *closed.items()])
 
 
 def choose_links(turn: Turn, url: QueuedUrl, found: Sequence[Url], *, depth: int, rank: int = 0) -> Sequence[Link]:
@@ -68,10 +70,11 @@ def choose_links(turn: Turn, url: QueuedUrl, found: Sequence[Url], *, depth: int
         traps=memories.traps,
         hooks=memories.hooks,
         year=turn.year,
+        targets=turn.settings.scope.targets,
     )
     page = Url(url.url, url.url_hash, turn.site.site, url.host)
     followed = follow_links(found, page=page, rules=rules, depth=depth, rank=rank, pages=turn.site.pages)
     turn.effects.hook_failures += followed.hook_failures
-    for trap, times in followed.refused.items():
-        turn.count("traps", trap, times)
+    for reason, times in followed.refused:
+        turn.count("traps", reason, times)
     return followed.links

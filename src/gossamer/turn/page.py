@@ -16,6 +16,7 @@ from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical
 from gossamer.rules.robots import robots_signals
 from gossamer.rules.scope import is_same_crawl, may_follow_links
 from gossamer.rules.sitemaps import submission_of
+from gossamer.rules.targets import is_blocked
 from gossamer.turn.links import choose_links
 from gossamer.turn.redirects import follow_redirect, step_to_http
 from gossamer.turn.robots import obey_site_delay, obtain_permission
@@ -115,13 +116,16 @@ def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]
 
 
 def _settle_excluded(turn: Turn, url: QueuedUrl) -> bool:
-    """Settle a URL that the operator excludes, unless its whole site is excluded; return whether it is excluded."""
+    """Settle a URL that the operator excludes, unless its whole site is, or whose port is blocked; return whether."""
     orders = turn.memories.orders
     if turn.site.site in orders.sites:  # plant: excluded-site-asked
         turn.site.urls.clear()  # they stay queued, for the day the site is readmitted
         return True
     if orders.exclusions.find(url.url, url.host):
         turn.settle(url, Barred(reason=Reason.EXCLUDED))
+        return True
+    if is_blocked(url.host):
+        turn.settle(url, GivenUp(reason=Reason.PORT_REFUSED))
         return True
     return False
 
@@ -218,6 +222,7 @@ def _admit_canonical(turn: Turn, url: QueuedUrl, named: Url) -> bool:
         is_same_crawl(named, url, site=turn.site.site, scope=settings.scope.scope)
         and turn.accept(named.url)
         and settings.include.admits(named)
+        and settings.scope.targets.refuse(named.host, by=url.host) is None
         and not turn.memories.orders.exclusions.find(named.url, named.host)
         and not (state and refusal_of(state, named.url))
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gossamer.records import Fetched, GivenUp, ParsedRobots, ParseFailed, RequestKind
+from gossamer.records import Failed, Fetched, GivenUp, ParsedRobots, ParseFailed, Reason, RequestKind
 from gossamer.rules.answers import retry_after_of
 from gossamer.rules.elsewhere import MAX_HOPS, FoundRobots, judge_found
 from gossamer.rules.hosts import (
@@ -26,7 +26,8 @@ from gossamer.urls import host_of, identify
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from gossamer.records import Failed, HostState, QueuedUrl
+    from gossamer.records import HostState, QueuedUrl
+    from gossamer.rules.hosts import RobotsRead
     from gossamer.turn.state import Turn
     from gossamer.turn.steps import AskedElsewhere, Step
 
@@ -64,21 +65,12 @@ def obtain_permission(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, bool]:
 
 def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[Step, Any, HostState | None]:
     """Ask for a host's robots.txt and keep what it says; return None if there is nothing to go by for now."""
-    site, settings = turn.site, turn.settings
+    site = turn.site
     found = yield from _find(turn, url)
-    if found is None:
+    read = (yield from _read(turn, url, found, former)) if found else None
+    if found is None or read is None:
         return None
     answer = found.answer
-    parsed = (yield from _parse(answer)) if is_long_robots(answer) else None
-    read = judge_found(
-        found,
-        host=url.host,
-        previous=former,
-        agent=settings.agent,
-        now_at=turn.now.wall_at,
-        settings=settings.robots,
-        parsed=parsed,
-    )
     if answer is not None and (read.unreachable or turn.is_excused(answer)):
         turn.give_up_or_retry(url, answer, turn.take_answer(url, answer))
         return None
@@ -114,11 +106,30 @@ def _commit_rules(turn: Turn, host: str, former: HostState | None) -> Generator[
         raise
 
 
-def _parse(answer: Fetched | Failed | None) -> Generator[Step, Any, ParsedRobots]:
-    """Have the page process read a long robots.txt; one that it cannot read has failed."""
-    assert isinstance(answer, Fetched), "only an answer is read"
-    parsed: ParsedRobots | ParseFailed = yield Parse(answer=answer, kind=RequestKind.ROBOTS)
-    return ParsedRobots(rules=None) if isinstance(parsed, ParseFailed) else parsed
+def _read(
+    turn: Turn, url: QueuedUrl, found: FoundRobots, former: HostState | None
+) -> Generator[Step, Any, RobotsRead | None]:
+    """Return what the robots.txt that was found says; None if the page process has no time for it now.
+
+    The page process reads a long one. One that it cannot read has failed.
+    """
+    parsed: ParsedRobots | ParseFailed | None = None
+    if isinstance(found.answer, Fetched) and is_long_robots(found.answer):
+        parsed = yield Parse(answer=found.answer, kind=RequestKind.ROBOTS)
+    if isinstance(parsed, ParseFailed):
+        if parsed.reason is Reason.PARSER_BUSY:
+            turn.settle(url, turn.judge_unread(url, parsed))
+            return None
+        parsed = ParsedRobots(rules=None)
+    return judge_found(
+        found,
+        host=url.host,
+        previous=former,
+        agent=turn.settings.agent,
+        now_at=turn.now.wall_at,
+        settings=turn.settings.robots,
+        parsed=parsed,
+    )
 
 
 def _find(turn: Turn, page: QueuedUrl) -> Generator[Step, Any, FoundRobots | None]:
@@ -140,6 +151,10 @@ def _find(turn: Turn, page: QueuedUrl) -> Generator[Step, Any, FoundRobots | Non
                 return FoundRobots(own_url=own_url, moved_to=tuple(seen[1:]), wait_s=asked.wait_s)
             answer, keep_s = asked.answer, asked.keep_s
         target = robots_redirect(answer, url.url)  # plant: page-before-foreign-robots
+        if target and (reason := turn.settings.scope.targets.refuse(target.host, by=url.host)):
+            turn.count("traps", reason)
+            refused = Failed(url=target.url, reason=reason, started_at=turn.now.wall_at, duration_s=0.0)
+            return FoundRobots(own_url=own_url, answer=refused, moved_to=(*seen[1:], target.url), keep_s=keep_s)
         is_last = target is None or target.url in seen or len(seen) > MAX_HOPS
         if target is not None:
             seen.append(target.url)

@@ -74,7 +74,7 @@ def collect_sitemaps(
             sitemap = on_behalf(sitemap, state.host)
         elif is_late and sitemap.url_hash not in named_before and (yield from _was_read(turn, sitemap)):
             sitemap = on_behalf(sitemap, state.host)
-        if _take_quota(turn, sitemap):
+        if _take_quota(turn, sitemap, by=state.host):
             links.append(Link(*sitemap, depth, via=via, kind=Kind.SITEMAP))
     turn.count("sitemaps", "found", len(links))
     return links
@@ -88,9 +88,12 @@ def as_sitemap(turn: Turn, url: QueuedUrl) -> QueuedUrl:
     return url._replace(kind=Kind.SITEMAP) if names_any(state, (url.url_hash,)) else url
 
 
-def _take_quota(turn: Turn, sitemap: Url) -> bool:
-    """Count a sitemap of its host, unless it is excluded; return whether it may be queued."""
+def _take_quota(turn: Turn, sitemap: Url, *, by: str) -> bool:
+    """Count a sitemap that a host names, unless it is excluded; return whether it may be queued."""
     if turn.memories.orders.exclusions.find(sitemap.url, sitemap.host):
+        return False
+    if reason := turn.settings.scope.targets.refuse(sitemap.host, by=by):
+        turn.count("traps", reason)
         return False
     if turn.memories.sitemap_quota.take(sitemap):
         return True
@@ -156,7 +159,7 @@ def _queue_sitemaps(turn: Turn, url: QueuedUrl, parsed: ParsedSitemap, authority
     turn.count("sitemaps", "refused", len(parsed.sitemaps) - len(ours))
     if authority.behalf:
         ours = [on_behalf(sitemap, authority.behalf) for sitemap in ours]
-    ours = [sitemap for sitemap in ours if _take_quota(turn, sitemap)]
+    ours = [sitemap for sitemap in ours if _take_quota(turn, sitemap, by=url.host)]
     turn.count("sitemaps", "found", len(ours))
     depth, hops = max(1, url.depth), url.hops + 1
     turn.effects.links += [Link(*sitemap, depth, hops=hops, via=authority.root, kind=Kind.SITEMAP) for sitemap in ours]
