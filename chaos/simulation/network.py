@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from chaos.simulation.monitor import MAX_CONNECTING_S, Ticket
-from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind
+from gossamer.fetch import FetchLoad
+from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind, SiteStanding
 from gossamer.urls import hash_url, host_of
 from gossamer_simweb import LoggedRequest
 from gossamer_simweb.hosts import split_url
@@ -87,6 +88,14 @@ class SimulatedFetcher:
         self._process = process
         self._wall_clock = wall_clock
 
+    @property
+    def load(self) -> FetchLoad:
+        """Nothing is held."""
+        return FetchLoad()
+
+    def release(self, size_bytes: int) -> None:
+        """Forget a body."""
+
     async def fetch(
         self,
         url: str,
@@ -94,6 +103,8 @@ class SimulatedFetcher:
         kind: RequestKind = RequestKind.PAGE,
         for_links: bool = False,  # noqa: ARG002 - HTML is accepted here
         before_send: Callable[[], bool] | None = None,
+        site: str = "",  # noqa: ARG002 - slots and memory never run out here
+        standing: SiteStanding = SiteStanding.ANSWERED,  # noqa: ARG002
     ) -> Fetched | Failed:
         """Make one request."""
         network, loop = self._network, self._process

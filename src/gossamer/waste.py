@@ -26,9 +26,10 @@ def network_of(address: str) -> str:
 class NetworkLedger:
     """Counts what networks waste. It knows only networks that wasted something: an ordinary crawl costs nothing."""
 
-    __slots__ = ("_networks",)
+    __slots__ = ("_networks", "wasteful")
 
     def __init__(self) -> None:
+        self.wasteful = 0  # networks that are so now
         self._networks: OrderedDict[str, list[int]] = OrderedDict()  # wasted and answered requests
 
     def note_waste(self, address: str) -> None:
@@ -38,7 +39,7 @@ class NetworkLedger:
         self._networks.move_to_end(network)
         self._count(counts, 0)
         if len(self._networks) > MAX_NETWORKS:
-            self._networks.popitem(last=False)
+            self.wasteful -= _is_wasteful(*self._networks.popitem(last=False)[1])
 
     def note_answer(self, address: str) -> None:
         """Count a request that was answered, or a page that was cheap to read."""
@@ -49,16 +50,15 @@ class NetworkLedger:
         """Return whether the network of an address wasted most of its recent requests."""
         if not self._networks:
             return False
-        wasted, answered = self._networks.get(network_of(address), (0, 0))
-        return wasted >= LEAST_WASTE and wasted > answered
+        return _is_wasteful(*self._networks.get(network_of(address), (0, 0)))
 
-    @property
-    def wasteful(self) -> int:
-        """How many networks are wasteful now."""
-        return sum(wasted >= LEAST_WASTE and wasted > answered for wasted, answered in self._networks.values())
-
-    @staticmethod
-    def _count(counts: list[int], which: int) -> None:
+    def _count(self, counts: list[int], which: int) -> None:
+        before = _is_wasteful(*counts)
         counts[which] += 1
         if counts[0] + counts[1] > MEMORY:
             counts[:] = counts[0] // 2, counts[1] // 2
+        self.wasteful += _is_wasteful(*counts) - before
+
+
+def _is_wasteful(wasted: int, answered: int) -> bool:
+    return wasted >= LEAST_WASTE and wasted > answered

@@ -7,6 +7,7 @@ import pytest
 from gossamer.fetch.addresses import judge_address
 from gossamer.fetch.multi import Multi
 from gossamer.fetch.settings import FetchSettings
+from gossamer.fetch.slots import RequestGate, RequestPlace
 from gossamer.fetch.transfer import Transfer, TransferContext, TransferRequest
 from gossamer.records import Failed, Fetched, Reason, RequestKind
 from gossamer.urls import normalise
@@ -92,14 +93,19 @@ async def test_the_socket_itself_refuses_an_address_that_got_past_all_else() -> 
         headers=(),
         judge=judge_address,
         authorities=None,
-        hold=lambda _size_bytes: None,
-        is_crowded=lambda _own_bytes: False,
+        gate=RequestGate(limit=1, max_held_bytes=1_000),
     )
     async with serving(PAGE) as server, serving(PAGE, address="::1") as server6, Multi() as multi:
         transfer = Transfer(context)
         for address, port in (("127.0.0.1", server.port), ("::1", server6.port), ("::ffff:127.0.0.1", server.port)):
             request = TransferRequest(
-                f"http://a.test:{port}/", f"http://a.test:{port}", address, RequestKind.PAGE, False, None
+                f"http://a.test:{port}/",
+                f"http://a.test:{port}",
+                address,
+                RequestKind.PAGE,
+                False,
+                None,
+                RequestPlace(),
             )
             outcome = await transfer.perform(multi, request)
             transfer.reset()

@@ -208,3 +208,18 @@ async def test_a_lookup_whose_answer_is_lost_ends_all_the_same(monkeypatch: pyte
     async with naming({}) as server, resolver(server, timeout_s=0.01) as names:
         answer = await names.resolve("a.test")
     assert answer == Unresolved(reason=Reason.DNS_FAILED, detail="the lookup never ended")
+
+
+async def test_names_whose_servers_are_silent_do_not_hold_up_the_others() -> None:
+    zone: dict[tuple[str, str], list[Reply]] = {(f"{number}.test", "A"): [SILENCE] for number in range(120)}
+    zone["good.test", "A"] = [a("192.0.2.1")]
+    async with naming(zone) as server, Resolver(nameserver=server.address, timeout_s=30) as resolver:
+        silent = [asyncio.create_task(resolver.resolve(f"{number}.test")) for number in range(120)]
+        await asyncio.sleep(0)
+        assert await resolver.resolve("good.test") == Resolved(addresses=("192.0.2.1",))
+        assert resolver.slow >= 50
+        assert not any(task.done() for task in silent)
+        for task in silent:
+            task.cancel()
+        await asyncio.gather(*silent, return_exceptions=True)
+    assert resolver.slow == 0

@@ -7,7 +7,8 @@ import random
 
 import pytest
 
-from gossamer.fetch.slots import AddressSlots, RequestGate
+from gossamer.fetch.bodies import Growth
+from gossamer.fetch.slots import AddressSlots, RequestGate, RequestPlace
 from gossamer.records import Failed, Fetched, Reason, RequestKind
 from tests.fetch.nameserver import Reply, a, naming
 from tests.fetch.servers import PAGE, Peer, fetcher, serving
@@ -25,44 +26,49 @@ async def settle() -> None:
 
 
 async def test_a_gate_lets_in_as_many_as_it_may_and_then_in_order() -> None:
-    inside: list[int] = []
+    inside: list[RequestPlace] = []
     way = gate(limit=2)
+    places = [RequestPlace() for _ in range(5)]
 
-    async def enter(number: int) -> None:
-        await way.enter()
-        inside.append(number)
+    async def enter(place: RequestPlace) -> None:
+        await way.enter(place)
+        inside.append(place)
 
-    tasks = [asyncio.create_task(enter(number)) for number in range(5)]
-    for expected in ([0, 1], [0, 1, 2], [0, 1, 2, 3]):
+    tasks = [asyncio.create_task(enter(place)) for place in places]
+    for expected in range(2, 5):
         await settle()
-        assert inside == expected
-        way.leave(0)
-    way.leave(0)
+        assert inside == places[:expected]
+        way.leave(places[expected - 2])
     await asyncio.gather(*tasks)
-    assert inside == [0, 1, 2, 3, 4]
+    assert inside == places
 
 
 async def test_a_gate_admits_no_request_while_too_many_bytes_are_held() -> None:
     way = gate(limit=10, max_held_bytes=100)
-    await way.enter()
-    await way.enter()
-    way.hold(60)
-    way.hold(60)
-    waiting = asyncio.create_task(way.enter())
+    first, second = RequestPlace(), RequestPlace()
+    await way.enter(first)
+    await way.enter(second)
+    assert way.bodies.grow(first, 60) is Growth.TAKEN
+    way.bodies.held_bytes += 60
+    waiting = asyncio.create_task(way.enter(RequestPlace()))
     await settle()
     assert not waiting.done()
-    way.leave(60)
+    way.leave(first)
+    await settle()
+    assert not waiting.done(), "the body is still in hand"
+    way.bodies.release(60)
     await settle()
     assert waiting.done()
 
 
 async def test_a_request_that_gives_up_waiting_takes_no_place() -> None:
     way = gate()
-    await way.enter()
-    waiting = [asyncio.create_task(way.enter()) for _ in range(3)]
+    first = RequestPlace()
+    await way.enter(first)
+    waiting = [asyncio.create_task(way.enter(RequestPlace())) for _ in range(3)]
     await settle()
     waiting[0].cancel()  # while waiting
-    way.leave(0)
+    way.leave(first)
     waiting[1].cancel()  # when its place was given to it already, and before it knew
     await settle()
     assert [task.cancelled() for task in waiting] == [True, True, False]
@@ -169,15 +175,21 @@ async def test_requests_wait_while_the_bodies_in_flight_hold_too_much() -> None:
     async with serving(send_in_halves) as slow, serving(PAGE) as server, fetcher(max_held_bytes=4) as web:
         first = asyncio.create_task(web.fetch(slow.url()))
         await half_way.wait()
-        while web._gate._held_bytes < 4:  # noqa: ASYNC110 - that bytes came in is not announced by any event
+        while web._gate.bodies.held_bytes < 4:  # noqa: ASYNC110 - that bytes came in is not announced by any event
             await asyncio.sleep(0)
         second = asyncio.create_task(web.fetch(server.url()))
         await settle()
         assert server.connections == 0
         go_on.set()
-        assert isinstance(await first, Fetched)
-        assert isinstance(await second, Fetched)
-        assert web._gate._held_bytes == 0
+        answer = await first
+        assert isinstance(answer, Fetched)
+        await settle()
+        assert server.connections == 0, "the body is in hand until it is stored"
+        web.release(len(answer.body))
+        other = await second
+        assert isinstance(other, Fetched)
+        web.release(len(other.body))
+        assert web._gate.bodies.held_bytes == 0
 
 
 async def test_a_sitemap_that_finds_no_room_beside_others_is_left_for_later_and_one_alone_is_not() -> None:
@@ -200,12 +212,14 @@ async def test_a_sitemap_that_finds_no_room_beside_others_is_left_for_later_and_
     ):
         alone = asyncio.create_task(web.fetch(first.url(), kind=RequestKind.SITEMAP))
         beside = asyncio.create_task(web.fetch(second.url(), kind=RequestKind.SITEMAP))
-        while web._gate._held_bytes < 1_990:  # noqa: ASYNC110 - as above
+        while web._gate.bodies.held_bytes < 1_990:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0)
         is_full.set()
         outcome = await beside
         assert isinstance(outcome, Failed)
-        assert outcome.reason is Reason.CANCELLED, "no site is at fault, and it is requested again"
+        assert outcome.reason is Reason.CUT_LARGE, "no site is at fault, and it is requested again"
         go_on.set()
-        assert isinstance(await alone, Fetched)
+        answer = await alone
+        assert isinstance(answer, Fetched)
+        web.release(len(answer.body))
         assert isinstance(await web.fetch(second.url(), kind=RequestKind.SITEMAP), Fetched)

@@ -164,6 +164,11 @@ def slow(crawl: Planted, *, wait_s: float = 140) -> None:
     crawl.turn(Done(), wait_s=wait_s)
 
 
+def over_its_share(crawl: Planted) -> None:
+    slow(crawl)
+    crawl.frontier.heartbeat({"over_share:parser_share:a.test": 130.0, "over_share:slot_share:b.test": 5.0})
+
+
 def slow_and_nearly_due(crawl: Planted) -> None:
     slow(crawl, wait_s=65)
 
@@ -416,6 +421,13 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         [],
     ),
     (slow, {}, "https://a.test/2", "slow: Its site's next turn is in 2 min: its last answer took 20 s", []),
+    (
+        over_its_share,
+        {},
+        "a.test",
+        "over its share: Its site's next turn is in 2 min: its pages take more processor time than its share",
+        [],
+    ),
     (slow_and_nearly_due, {}, "a.test", "slow: Its site's next turn is in 1 min: its last answer took 20 s", []),
     (fast_after_slow, {}, "a.test", "delay: Its site's next turn is in 1 min: the crawl's delay is 70 s.", []),
     (slow_and_busy, {}, "a.test", "Retry-After: Its site's next turn is in 15 min: it answered 503", []),

@@ -155,6 +155,13 @@ def test_no_word_is_broken_on_a_terminal(locked: Path, columns: int) -> None:
     assert [line for line in terminal.screen.lines if len(line) > columns] == []
 
 
+def test_what_sites_took_more_of_than_their_share_is_counted(locked: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Crawl(locked, worker="w7") as crawl:
+        crawl.frontier.heartbeat({"share_backoffs_parser_share": 3, "over_share:parser_share:a.test": 9.0})
+        assert status(locked, capsys)["share_backoffs"] == {"parser_share": 3}
+        assert "3 back-offs: parser share" in screen(locked, capsys)
+
+
 def test_the_disk_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     disk = mount_point(folder)
     assert status(folder, capsys)["disk"] == str(disk)

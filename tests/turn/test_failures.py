@@ -11,7 +11,7 @@ from gossamer.records import Barred, Done, GivenUp, HostState, Kind, Outcome, Re
 from gossamer.rules.answers import NOTHING_UNDER_HTTPS
 from gossamer.rules.hosts import NO_ADDRESS, NO_HOST
 from gossamer.rules.pace import DAY_S, PaceSettings, WaitCause
-from gossamer.turn.steps import NOT_SENT, UNAVAILABLE
+from gossamer.turn.steps import NO_SLOT, NOT_SENT, UNAVAILABLE
 from gossamer.urls import hash_url
 from tests.turn.rows import HOME, NEXT, PAGE_STORED, ROBOTS, WWW, WWW_OPEN, Row, check, robots
 from tests.turn.scripted import HOST, OPEN, answered, failed, queued
@@ -323,6 +323,42 @@ WAITS = [
         wait_s=70.0,
         cause=WaitCause.DELAY,
         failures=0,
+    ),
+    Row(
+        says="a page cut for a lack of slots comes again uncounted, and its site counts as one that failed",
+        world={"answers": {HOME: failed(HOME, Reason.CUT_SILENT)}, "urls": (queued(), queued(NEXT))},
+        outcomes={HOME: Retry(wait_s=0.0, counted=False)},
+        counts={("share_backoffs", "slot_share"): 1},
+        wait_s=140.0,
+        cause=WaitCause.SLOT_SHARE,
+        failures=1,
+        in_hand=[],
+    ),
+    Row(
+        says="a robots.txt that was cut for a lack of slots says nothing about its host",
+        world={"answers": {ROBOTS: failed(ROBOTS, Reason.CUT_SILENT)}, "hosts": ()},
+        outcomes={HOME: Retry(wait_s=0.0, counted=False)},
+        hosts={},
+        cause=WaitCause.SLOT_SHARE,
+        failures=1,
+    ),
+    Row(
+        says="a large page that was cut for a lack of memory comes again uncounted, and its site backs off",
+        world={"answers": {HOME: failed(HOME, Reason.CUT_LARGE)}},
+        outcomes={HOME: Retry(wait_s=0.0, counted=False)},
+        counts={("share_backoffs", "byte_share"): 1},
+        wait_s=140.0,
+        cause=WaitCause.BYTE_SHARE,
+        failures=0,
+    ),
+    Row(
+        says="a site that is turned away keeps its URLs queued and backs off",
+        world={"answers": {HOME: NO_SLOT}, "urls": (queued(), queued(NEXT)), "failures": 1},
+        outcomes={},
+        counts={("share_backoffs", "slot_share"): 1},
+        wait_s=140.0,
+        cause=WaitCause.SLOT_SHARE,
+        in_hand=[],
     ),
     Row(
         says="a slow answer earns its site a longer wait, but what is in hand stays",

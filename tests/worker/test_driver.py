@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from gossamer.crawl.compose import worker_terms
 from gossamer.crawl.settings import SECTIONS, Settings
+from gossamer.fetch import FetchLoad
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.page_process.process import PageProcess
 from gossamer.page_process.settings import PageSettings
-from gossamer.records import Fetched, Link, RequestKind
+from gossamer.records import Fetched, Link, RequestKind, SiteStanding
 from gossamer.rules.pace import PaceSettings
 from gossamer.store.store import Store, StoreSettings
 from gossamer.urls import identify
@@ -39,6 +40,14 @@ class Web:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
+    @property
+    def load(self) -> FetchLoad:
+        """Nothing is held."""
+        return FetchLoad()
+
+    def release(self, size_bytes: int) -> None:
+        """Forget a body."""
+
     async def fetch(
         self,
         url: str,
@@ -46,6 +55,8 @@ class Web:
         kind: RequestKind = RequestKind.PAGE,
         for_links: bool = False,
         before_send: Callable[[], bool] | None = None,
+        site: str = "",
+        standing: SiteStanding = SiteStanding.ANSWERED,
     ) -> Fetched:
         """Answer at once."""
         self.asked.append(url)

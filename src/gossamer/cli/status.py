@@ -72,6 +72,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
         yield "given up", f"{urls:>11,} {reason.value}"
     for trap, links in sorted(status.traps.items(), key=lambda item: -item[1]):
         yield "traps", f"{links:>11,} refused: {trap}"
+    for share, times in sorted(status.share_backoffs.items(), key=lambda item: -item[1]):
+        yield "over share", f"{times:>11,} back-offs: {share.replace('_', ' ')}"
     for name, found in sorted(status.sitemaps.items()):
         yield "sitemaps", f"{found:>11,} {name.replace('_', ' ')}"
     if running is not None:

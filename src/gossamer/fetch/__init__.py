@@ -4,8 +4,8 @@ This package turns a URL into bytes or into a named failure. `rules` decides whe
 `parse` reads the bytes.
 """
 
-from gossamer.fetch.fetcher import Fetcher, Requester
+from gossamer.fetch.fetcher import Fetcher, FetchLoad, Requester
 from gossamer.fetch.limits import in_flight_limit, raise_descriptor_limit
 from gossamer.fetch.settings import FetchSettings
 
-__all__ = ["FetchSettings", "Fetcher", "Requester", "in_flight_limit", "raise_descriptor_limit"]
+__all__ = ["FetchLoad", "FetchSettings", "Fetcher", "Requester", "in_flight_limit", "raise_descriptor_limit"]

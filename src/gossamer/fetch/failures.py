@@ -98,6 +98,7 @@ class Stop(Enum):
     HEAD = "response head larger than the limit"
     BODY = "body larger than the limit"
     CROWDED = "a large body while other bodies use all the memory for bodies"
+    SILENT = "no answer yet when sites that answer needed its slot"
     TYPE = "content type not wanted"
 
 
@@ -105,7 +106,8 @@ _STOP_REASONS: Final = {
     Stop.ADDRESS: Reason.ADDRESS_REFUSED,
     Stop.VETO: Reason.CANCELLED,
     Stop.HEAD: Reason.HEADERS_TOO_LARGE,
-    Stop.CROWDED: Reason.CANCELLED,
+    Stop.CROWDED: Reason.CUT_LARGE,
+    Stop.SILENT: Reason.CUT_SILENT,
 }
 _STOP_TRUNCATIONS: Final = {Stop.BODY: Truncation.LENGTH, Stop.TYPE: None}
 

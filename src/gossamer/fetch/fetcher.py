@@ -9,7 +9,7 @@ import time
 from contextlib import AsyncExitStack
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
 from gossamer.errors import GossamerError
 from gossamer.fetch.addresses import judge_address, parse_network
@@ -17,16 +17,32 @@ from gossamer.fetch.authorities import authorities_file
 from gossamer.fetch.failures import Stop
 from gossamer.fetch.multi import Multi
 from gossamer.fetch.names import Resolved, Resolver, Unresolved
-from gossamer.fetch.slots import AddressSlots, RequestGate
+from gossamer.fetch.slots import AddressSlots, RequestGate, RequestPlace
 from gossamer.fetch.transfer import Transfer, TransferContext, TransferRequest
-from gossamer.records import Failed, Fetched, Reason, RequestKind
+from gossamer.records import Failed, Fetched, Reason, RequestKind, SiteStanding
 from gossamer.urls import host_of, name_of_host
+from gossamer.waste import NetworkLedger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.fetch.addresses import Network
     from gossamer.fetch.settings import FetchSettings
+
+
+# Failures that cost a slot for long. A refused connection or a broken answer is over at once.
+WASTES: Final = frozenset({Reason.CONNECT_TIMEOUT, Reason.TIMEOUT, Reason.TOO_SLOW, Reason.CUT_SILENT})
+
+
+class FetchLoad(NamedTuple):
+    """What requests and bodies hold, and whether others wait for it."""
+
+    silent: int = 0  # slots of requests that may wait in vain
+    held_bytes: int = 0  # of bodies, those that wait to be read or stored included
+    paused: int = 0  # transfers of large bodies that wait for memory
+    wasteful_networks: int = 0
+    slow_lookups: int = 0
+    slots_contended: bool = False
 
 
 class Requester(Protocol):
@@ -39,8 +55,17 @@ class Requester(Protocol):
         kind: RequestKind = RequestKind.PAGE,
         for_links: bool = False,
         before_send: Callable[[], bool] | None = None,
+        site: str = "",
+        standing: SiteStanding = SiteStanding.ANSWERED,
     ) -> Fetched | Failed:
         """Make one request; see `Fetcher.fetch`."""
+
+    def release(self, size_bytes: int) -> None:
+        """Note that a body that was fetched is not needed any more: it was stored, or it is of no use."""
+
+    @property
+    def load(self) -> FetchLoad:
+        """What requests hold, and whether others wait for it."""
 
 
 class Fetcher(Requester):
@@ -50,7 +75,14 @@ class Fetcher(Requester):
     """
 
     def __init__(
-        self, settings: FetchSettings, *, in_flight: int, user_agent: str, email: str = "", archives: bool = True
+        self,
+        settings: FetchSettings,
+        *,
+        in_flight: int,
+        user_agent: str,
+        email: str = "",
+        archives: bool = True,
+        ledger: NetworkLedger | None = None,
     ) -> None:
         """With `archives`, answers are archived: then only encodings that can be replayed are requested."""
         self._settings = settings
@@ -61,7 +93,8 @@ class Fetcher(Requester):
         self._headers = request_headers(settings, user_agent=user_agent, email=email, archives=archives)
         self._resolver = Resolver(nameserver=settings.nameserver, timeout_s=settings.dns_timeout_s)
         self._slots = AddressSlots(settings.per_address)
-        self._gate = RequestGate(limit=in_flight, max_held_bytes=settings.max_held_bytes)
+        self._ledger = ledger or NetworkLedger()
+        self._gate = RequestGate(limit=in_flight, max_held_bytes=settings.max_held_bytes, networks=self._ledger)
         self._idle: list[Transfer] = []
         self._picks = 0
         self._stack = AsyncExitStack()
@@ -76,8 +109,7 @@ class Fetcher(Requester):
                 headers=self._headers,
                 judge=self._judge,
                 authorities=authorities,
-                hold=self._gate.hold,
-                is_crowded=self._gate.is_crowded,
+                gate=self._gate,
             )
             await stack.enter_async_context(self._resolver)
             self._multi = await stack.enter_async_context(Multi())
@@ -96,12 +128,15 @@ class Fetcher(Requester):
         kind: RequestKind = RequestKind.PAGE,
         for_links: bool = False,
         before_send: Callable[[], bool] | None = None,
+        site: str = "",
+        standing: SiteStanding = SiteStanding.ANSWERED,
     ) -> Fetched | Failed:
-        """Make one request for a normalised URL.
+        """Make one request for a normalised URL. The caller must `release` the body of an answer.
 
         With `for_links`, an HTML page is read even if its type is not accepted.
         `before_send` is called before a connection is opened, and again before anything is sent over it; if it returns
-        False, nothing is sent. It must neither block nor raise. A `Failed` without an address contacted no server.
+        False, nothing is sent. It must neither block nor raise. A `Failed` without an address contacted no server;
+        it is `CUT_SILENT` if the site may not answer, and silent sites hold as many slots as they may.
         """
         started_at, begun = time.time(), time.perf_counter()
         host = host_of(url)
@@ -114,7 +149,7 @@ class Fetcher(Requester):
                 started_at=started_at,
                 duration_s=time.perf_counter() - begun,
             )
-        request = TransferRequest(url, host, found, kind, for_links, before_send)
+        request = TransferRequest(url, host, found, kind, for_links, before_send, RequestPlace(site, found, standing))
         if self._is_own(found):  # the operator knows how much their own machines can take
             return await self._transfer(request)
         await self._slots.enter(found)
@@ -123,20 +158,44 @@ class Fetcher(Requester):
         finally:
             self._slots.leave(found)
 
+    def release(self, size_bytes: int) -> None:
+        """Note that a body that was fetched is not needed any more: it was stored, or it is of no use."""
+        self._gate.bodies.release(size_bytes)
+
+    @property
+    def load(self) -> FetchLoad:
+        """What requests hold, and whether others wait for it."""
+        gate = self._gate
+        return FetchLoad(
+            silent=gate.silent,
+            held_bytes=gate.bodies.held_bytes,
+            paused=gate.bodies.paused,
+            wasteful_networks=self._ledger.wasteful,
+            slow_lookups=self._resolver.slow,
+            slots_contended=gate.is_contended,
+        )
+
     async def _transfer(self, request: TransferRequest) -> Fetched | Failed:
-        await self._gate.enter()
+        place = request.place
+        if not await self._gate.enter(place):
+            return _not_sent(request, Reason.CUT_SILENT, Stop.SILENT)
         if request.before_send is not None and not request.before_send():
-            self._gate.leave(0)
-            return Failed(
-                url=request.url, reason=Reason.CANCELLED, detail=Stop.VETO.value, started_at=time.time(), duration_s=0.0
-            )
+            self._gate.leave(place)
+            return _not_sent(request, Reason.CANCELLED, Stop.VETO)
         transfer = self._idle.pop() if self._idle else Transfer(self._context)
+        answer: Fetched | Failed | None = None
         try:
-            return await transfer.perform(self._multi, request)
+            answer = await transfer.perform(self._multi, request)
         finally:
-            self._gate.leave(transfer.body_bytes)
+            self._gate.bodies.end(place, is_kept=isinstance(answer, Fetched))
+            self._gate.leave(place)
             transfer.reset()
             self._idle.append(transfer)
+        if isinstance(answer, Fetched):
+            self._ledger.note_answer(answer.address)
+        elif answer.reason in WASTES:
+            self._ledger.note_waste(answer.address)
+        return answer
 
     async def _pick_address(self, name: str) -> str | Unresolved:
         """Return an address of this name that may be contacted; the next call starts with another address."""
@@ -155,6 +214,10 @@ class Fetcher(Requester):
                 return address
         assert verdict.reason is not None
         return Unresolved(reason=Reason.ADDRESS_REFUSED, detail=f"{address}: {verdict.reason.value}")
+
+
+def _not_sent(request: TransferRequest, reason: Reason, stop: Stop) -> Failed:
+    return Failed(url=request.url, reason=reason, detail=stop.value, started_at=time.time(), duration_s=0.0)
 
 
 def request_headers(settings: FetchSettings, *, user_agent: str, email: str, archives: bool) -> tuple[str, ...]:

@@ -66,6 +66,11 @@ class Multi:
                 self._multi.remove_handle(curl)
             raise
 
+    def cut(self, curl: pycurl.Curl) -> None:
+        """End a transfer now, if it is under way. Must not be called by a callback of libcurl."""
+        if curl in self._under_way:
+            self._finish(curl, Result(pycurl.E_ABORTED_BY_CALLBACK))
+
     def _watch(self, what: int, descriptor: int, *_: object) -> None:
         """Wait for what libcurl asks for: a descriptor that can be read, written, both, or is no longer watched."""
         wanted = what & (_READ | _WRITE) if what != pycurl.POLL_REMOVE else 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
@@ -22,7 +23,7 @@ from gossamer.fetch.hosts_file import HOSTS_FILE, HostsFile
 from gossamer.records import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from pycares import DNSResult
@@ -34,6 +35,10 @@ MAX_NAMES = 50_000
 _MAX_ADDRESSES = 16  # used of one name; an answer may hold thousands
 
 _LOOKUPS_AT_ONCE = 50  # with more, answers get lost
+# A lookup that takes longer than this gives its place to the next one: names whose servers are silent would hold all
+# places for many seconds each.
+_SLOW_S = 0.5
+MAX_SLOW_LOOKUPS = 500
 _TRIES = 2
 _MAX_TIMEOUTS = 10  # in time-outs; c-ares gives up sooner, unless its answer was lost (out of memory, for example)
 
@@ -104,6 +109,7 @@ class Resolver:
         self._cache = AnswerCache(MAX_NAMES)
         self._lookups: dict[str, asyncio.Task[Answer]] = {}
         self._turns = asyncio.Semaphore(_LOOKUPS_AT_ONCE)
+        self.slow = 0  # lookups that have given up their place
         self._channel: aiodns.DNSResolver
         self._channel_lookups = 0
 
@@ -131,7 +137,7 @@ class Resolver:
         return await asyncio.shield(lookup)
 
     async def _look_up(self, name: str) -> Answer:
-        async with self._turns:
+        async with self._place():
             if self._channel_lookups == _LOOKUPS_PER_CHANNEL:
                 self._open_channel()
             self._channel_lookups += 1
@@ -142,6 +148,29 @@ class Resolver:
                 answer, ttl_s = _LOST, FAILURE_TTL_S
         self._cache.put(name, answer, self._clock() + ttl_s)
         return answer
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """Wait for one of the places for lookups; give it up early if the lookup is slow."""
+        await self._turns.acquire()
+        is_slow = False
+
+        def give_way() -> None:
+            nonlocal is_slow
+            if self.slow < MAX_SLOW_LOOKUPS:
+                is_slow = True
+                self.slow += 1
+                self._turns.release()
+
+        timer = asyncio.get_running_loop().call_later(_SLOW_S, give_way)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if is_slow:
+                self.slow -= 1
+            else:
+                self._turns.release()
 
     def _open_channel(self) -> None:
         """Open a new channel; the old one closes itself when its last lookup is done and nothing refers to it."""

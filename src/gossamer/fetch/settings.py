@@ -54,10 +54,10 @@ class FetchSettings:
         ),
     )
     max_held_bytes: int = field(
-        default=256_000_000,
+        default=64_000_000,
         metadata=_setting(
-            "A worker starts no request while the bodies that it is receiving take more memory than this. "
-            "Lower it on a machine with little memory.",
+            "The most memory for the bodies of a worker, from their first byte until they are stored; then no request "
+            "starts, and half of it is for small bodies. Raise it for a crawl of large files.",
             minimum=1,
         ),
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pycurl
 
+from gossamer.fetch.bodies import Growth
 from gossamer.fetch.failures import Ending, Stop, judge_ending
 from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind
 from gossamer.wording import count
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gossamer.fetch.addresses import AddressVerdict
     from gossamer.fetch.multi import Multi
     from gossamer.fetch.settings import FetchSettings
+    from gossamer.fetch.slots import RequestGate, RequestPlace
 
 SITEMAP_BYTES = 50 * 1024 * 1024  # the largest sitemap that the protocol allows
 ROBOTS_BYTES = 500 * 1024  # what RFC 9309 asks a crawler to read at least
@@ -35,6 +37,7 @@ MIN_SPEED_WINDOW_S = 20
 _REFUSE: Final[int] = pycurl.SOCKET_BAD
 _SEND: Final[int] = pycurl.PREREQFUNC_OK
 _DO_NOT_SEND: Final[int] = pycurl.PREREQFUNC_ABORT
+_PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
 _TIMER_S = 0.005  # libcurl counts in milliseconds
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _BLANK_LINES: Final = (b"\r\n", b"\n")
@@ -48,8 +51,7 @@ class TransferContext:
     headers: tuple[str, ...]  # all request headers except Host, which comes first
     judge: Callable[[str], AddressVerdict]
     authorities: Path | None  # None: certificates are not verified
-    hold: Callable[[int], None]  # called with the size of every piece of a body that arrives
-    is_crowded: Callable[[int], bool]  # whether other bodies leave no room for one of this size
+    gate: RequestGate  # hears of every head and every piece of a body
 
 
 class TransferRequest(NamedTuple):
@@ -61,6 +63,7 @@ class TransferRequest(NamedTuple):
     kind: RequestKind
     for_links: bool  # read HTML even if its type is not accepted
     before_send: Callable[[], bool] | None
+    place: RequestPlace
 
 
 class Transfer:
@@ -90,7 +93,6 @@ class Transfer:
         self._links_only = False
         self._stop: Stop | None = None
         self._detail = ""  # what libcurl cannot know about the failure
-        self.body_bytes = 0
 
     def close(self) -> None:
         """Free the handle. It must not be under way."""
@@ -101,15 +103,15 @@ class Transfer:
         self._request = request
         url, address = request.url, request.address
         target = url[len(request.host) :]
-        self._curl.setopt(pycurl.URL, url)
-        self._curl.setopt(pycurl.REQUEST_TARGET, target)  # libcurl would normalise dots and escapes of the URL
-        if address != self._pinned:
-            pin = f"[{address}]" if ":" in address else address
-            self._curl.setopt(pycurl.CONNECT_TO, [f"::{pin}:"])
-            self._pinned = address
+        self._aim(url, target, address)
+        request.place.transfer = self
+        request.place.is_patient = request.kind is not RequestKind.SITEMAP
+        self._multi = multi
         started_at, begun = time.time(), time.perf_counter()
         code, message = await multi.perform(self._curl)
         duration_s = time.perf_counter() - begun
+        if request.place.is_paused:  # its time ended while we let it wait
+            self._halt(Stop.CROWDED)
         verdict = judge_ending(self._ending(code, duration_s))
         if isinstance(verdict, Reason):
             return Failed(
@@ -137,6 +139,14 @@ class Transfer:
             duration_s=duration_s,
         )
 
+    def _aim(self, url: str, target: str, address: str) -> None:
+        self._curl.setopt(pycurl.URL, url)
+        self._curl.setopt(pycurl.REQUEST_TARGET, target)  # libcurl would normalise dots and escapes of the URL
+        if address != self._pinned:
+            pin = f"[{address}]" if ":" in address else address
+            self._curl.setopt(pycurl.CONNECT_TO, [f"::{pin}:"])
+            self._pinned = address
+
     def _ending(self, code: int, duration_s: float) -> Ending:
         if not code and self._status:  # the common case
             return Ending(status=self._status)
@@ -151,7 +161,7 @@ class Transfer:
             secured=not https or curl.getinfo(pycurl.APPCONNECT_TIME_T) > 0,
             out_of_time=duration_s > self._context.settings.total_timeout_s - _TIMER_S,
             status=self._status,
-            body_bytes=self.body_bytes,
+            body_bytes=self._request.place.body_bytes,
             keep_partial=self._request.kind is RequestKind.PAGE,
         )
 
@@ -192,6 +202,7 @@ class Transfer:
             self._lines.clear()
             return None
         self._status = status
+        self._context.gate.hear(self._request.place)
         if not 200 <= status < 300:
             self._max_body_bytes = ERROR_BODY_BYTES
         elif self._request.kind in ROBOTS_KINDS:
@@ -209,17 +220,23 @@ class Transfer:
 
     def _take_body(self, chunk: bytes) -> int | None:
         """Keep a piece of the body. Any result but None ends the transfer."""
-        room_bytes = self._max_body_bytes - self.body_bytes
+        place = self._request.place
+        room_bytes = self._max_body_bytes - place.body_bytes
         piece = chunk[:room_bytes]
+        growth = self._context.gate.bodies.grow(place, len(piece))
+        if growth is not Growth.TAKEN:
+            return _PAUSE if growth is Growth.PAUSED else self._halt(Stop.CROWDED)
         self._chunks.append(piece)
-        self.body_bytes += len(piece)
-        self._context.hold(len(piece))
-        if len(chunk) > room_bytes:
-            return self._halt(Stop.BODY)
-        # A thousand sitemaps at once would take twenty-five times as much memory as a thousand pages.
-        if self.body_bytes > self._context.settings.max_body_bytes and self._context.is_crowded(self.body_bytes):
-            return self._halt(Stop.CROWDED)
-        return None
+        return self._halt(Stop.BODY) if len(chunk) > room_bytes else None
+
+    def cut(self) -> None:
+        """End the request: it has had no answer for long, and others need its slot."""
+        self._halt(Stop.SILENT)
+        self._multi.cut(self._curl)
+
+    def resume(self) -> None:
+        """Go on receiving the body."""
+        self._curl.pause(pycurl.PAUSE_CONT)
 
     def _halt(self, stop: Stop, detail: str = "") -> int:
         """Record why we end the transfer; the 0 tells libcurl to end it."""

@@ -28,11 +28,13 @@ from gossamer.rules.hosts import NO_HOST, has_answered, is_fresh, rules_of
 from gossamer.rules.pace import WaitCause, turn_wait, with_slowness
 from gossamer.rules.robots import decide
 from gossamer.rules.scope import Exclusions, Scope
+from gossamer.rules.shares import SHARE_CAUSES
 from gossamer.rules.sitemaps import names_any
 from gossamer.rules.targets import target_in_words
 from gossamer.rules.traps import strip_session
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.wording import count, delay, moment, span, wait
+from gossamer.worker.figures import OVER_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,13 @@ if TYPE_CHECKING:
 MAX_REQUESTS = 5
 SLACK_S = 1.0  # a wait this much longer than the rules say has another cause
 TURNED_AWAY = frozenset({429, 503})
+
+
+SHARES_IN_WORDS = {
+    WaitCause.PARSER_SHARE: "its pages take more processor time than its share, and others wait.",
+    WaitCause.SLOT_SHARE: "it does not answer, and silent sites hold as many request slots as they may.",
+    WaitCause.BYTE_SHARE: "its pages take more memory than its share, and others wait.",
+}
 
 
 class Cause(StrEnum):
@@ -74,6 +83,7 @@ class Cause(StrEnum):
     CRAWL_DELAY = "Crawl-delay"
     SITE_DELAY = "site delay"
     SLOW = "slow"
+    OVER_SHARE = "over its share"
     DELAY = "delay"
     DUE = "due"
 
@@ -281,6 +291,17 @@ def _next_turn(
     wait_s = site.wait_s or 0.0
     if wait_s == 0:
         return Cause.DUE, "Its site is due: the next worker with free capacity takes it."
+    turn = f"Its site's next turn is {wait(wait_s)}: "
+    if share := _over_share(frontier, site.site):
+        return Cause.OVER_SHARE, turn + SHARES_IN_WORDS[share]
+    return _ruled_turn(site, hosts, last, turn, terms)
+
+
+def _ruled_turn(
+    site: SiteState, hosts: Sequence[HostState], last: Sequence[RequestRow], turn: str, terms: Terms
+) -> tuple[Cause, str]:
+    """Explain which rule makes a site wait for its next turn."""
+    wait_s = site.wait_s or 0.0
     ruled = turn_wait(
         terms.pace,
         delay_s=terms.site_delay_s,
@@ -288,7 +309,6 @@ def _next_turn(
         retry_after_s=None,
         failures=site.failures,
     )
-    turn = f"Its site's next turn is {wait(wait_s)}: "
     if blocked := [host for host in hosts if host.blocked_s > ruled.wait_s]:
         host = blocked[0]
         if awaits_robots(host) and not host.silent:
@@ -301,6 +321,15 @@ def _next_turn(
             return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} with a Retry-After."
         return Cause.RETRY, turn + "all its queued URLs failed before and are tried again then."
     return _paced(site, ruled, turn, terms)
+
+
+def _over_share(frontier: FrontierReader, site: str) -> WaitCause | None:
+    """Return which share a site took more of than its own, as far as a living worker still knows."""
+    for worker in frontier.workers():
+        for cause in SHARE_CAUSES:
+            if not worker.gone and f"{OVER_SHARE}{cause.name.lower()}:{site}" in worker.figures:
+                return cause
+    return None
 
 
 def _slowness(site: SiteState, last: Sequence[RequestRow], ruled: TurnWait, terms: Terms) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gossamer.inspect.running import Running, find_running
 from gossamer.store.disk import free_space, mount_point
 from gossamer.store.quarantine import read_quarantine
-from gossamer.worker.figures import SITEMAP_ENTRIES, SITEMAPS, TRAP
+from gossamer.worker.figures import SHARE_BACKOFFS, SITEMAP_ENTRIES, SITEMAPS, TRAP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,6 +69,16 @@ class Status:
                     counted[name] += int(count)
         return dict(counted)
 
+    @property
+    def share_backoffs(self) -> dict[str, int]:
+        """How often sites backed off because they took more than their share, by share, counted by living workers."""
+        counted: Counter[str] = Counter()
+        for worker in self.workers:
+            for name, times in worker.figures.items():
+                if name.startswith(SHARE_BACKOFFS):
+                    counted[name.removeprefix(SHARE_BACKOFFS)] += int(times)
+        return dict(counted)
+
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         stats = self.stats
@@ -89,6 +99,7 @@ class Status:
             "given_up": {reason.value: urls for reason, urls in stats.given_up.items()},
             "traps": self.traps,
             "sitemaps": self.sitemaps,
+            "share_backoffs": self.share_backoffs,
             "page_limit": stats.page_limit,
             "pages_left": stats.pages_left,
             "sites_spent": stats.sites_spent,

@@ -142,7 +142,7 @@ class PageProcess(PageReader):
         if self._closed:
             raise RuntimeError("the page process has been closed")
         job = Job(fetched, kind, site=site, archive=archive, future=self._loop.create_future())
-        if self._is_costly(site, fetched.address):
+        if kind is not RequestKind.ROBOTS and self._is_costly(site, fetched.address):
             self._move_to_slow_lane(job)
         else:
             self._quick.add(job)

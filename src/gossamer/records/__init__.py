@@ -39,6 +39,7 @@ from gossamer.records.pages import (
     ParsedSitemap,
     ParseFailed,
     RequestKind,
+    SiteStanding,
     Truncation,
 )
 from gossamer.records.reasons import Reason
@@ -48,6 +49,6 @@ __all__ = [
     "GONE", "ROBOTS_KINDS", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done",
     "Failed", "Fetched", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow",
     "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind",
-    "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit",
-    "Waiting", "WorkerState",
+    "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteStanding", "SiteState", "Stats", "Truncation", "UrlState",
+    "UrlStatus", "Visit", "Waiting", "WorkerState",
 ]  # fmt: skip

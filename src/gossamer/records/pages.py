@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,6 +21,14 @@ class RequestKind(StrEnum):
     ROBOTS = "robots"
     ROBOTS_ELSEWHERE = "robots_elsewhere"  # on another site, to which a robots.txt redirects: outside that site's turns
     SITEMAP = "sitemap"
+
+
+class SiteStanding(Enum):
+    """What is known of a site before it is asked."""
+
+    ANSWERED = "answered"  # its last request
+    UNTRIED = "untried"
+    FAILED = "failed"  # its last request
 
 
 ROBOTS_KINDS: Final = frozenset({RequestKind.ROBOTS, RequestKind.ROBOTS_ELSEWHERE})

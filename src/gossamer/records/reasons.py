@@ -29,11 +29,14 @@ class Reason(StrEnum):
     TLS_FAILED = "tls_failed"
     NO_HTTPS = "no_https"  # nothing answered under https, which was a guess: the seed was queued under http instead
 
+    CUT_SILENT = "cut_silent"  # no answer yet when sites that answer needed its slot; it is requested again
+
     # A broken answer
     TIMEOUT = "timeout"  # connected, but not finished in time
     TOO_SLOW = "too_slow"  # below the lowest speed for too long
     CONNECTION_LOST = "connection_lost"
     BAD_RESPONSE = "bad_response"  # not HTTP as we know it
+    CUT_LARGE = "cut_large"  # a large body when other bodies used all the memory for bodies; it is requested again
     HEADERS_TOO_LARGE = "headers_too_large"
 
     # An answer that yields no page

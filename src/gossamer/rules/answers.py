@@ -142,7 +142,7 @@ def location_of(answer: Fetched) -> str:
 
 
 def _judge_failure(reason: Reason, tries: int, settings: PaceSettings) -> TryLater | Refused:
-    if reason is Reason.CANCELLED:
+    if reason in (Reason.CANCELLED, Reason.CUT_SILENT, Reason.CUT_LARGE):
         return TryLater(wait_s=0.0, counted=False)
     if reason in TEMPORARY_REASONS and tries < settings.max_tries:
         return TryLater(wait_s=retry_wait_s(tries, settings))

@@ -56,7 +56,7 @@ NO_HOST: Final = frozenset(
 # Those that further tries are not expected to change. Such a try sends nothing to the site.
 NO_ADDRESS: Final = frozenset({Reason.NO_SUCH_NAME, Reason.ADDRESS_REFUSED})
 # Failures of ours: they say nothing about the host.
-OURS: Final = frozenset({Reason.CANCELLED, Reason.INTERNAL_ERROR})
+OURS: Final = frozenset({Reason.CANCELLED, Reason.CUT_SILENT, Reason.CUT_LARGE, Reason.INTERNAL_ERROR})
 
 NOTHING_ALLOWED: Final = RobotsRules(group="*", rules=(Rule(False, "/"),)).to_text()
 

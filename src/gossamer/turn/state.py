@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from gossamer.records import Failed, GivenUp, Link, Reason, Retry
+from gossamer.records import Failed, GivenUp, Link, Reason, Retry, SiteStanding
 from gossamer.rules.answers import Refused, TryLater, http_fallback, judge_answer, retry_wait_s, shows_trouble
 from gossamer.rules.hosts import HANG_UP_S, NO_ADDRESS, after_silence, answers, hang_up_s, is_answered, is_silence
 from gossamer.rules.pace import TurnWait, WaitCause, step_gap_s, turn_wait, with_share, with_slowness
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from gossamer.turn.settings import TurnMemories, TurnSettings
     from gossamer.turn.steps import Asked, Moment, Step, StepInterruptedError
     from gossamer.workbench import SiteInHand
+
+
+# Why a site backs off whose request we cut short.
+CUT_CAUSES: Final = {Reason.CUT_SILENT: WaitCause.SLOT_SHARE, Reason.CUT_LARGE: WaitCause.BYTE_SHARE}
 
 
 class Turn:
@@ -75,6 +79,7 @@ class Turn:
             host=page.host,
             kind=kind,
             tries=self.tries(page),
+            standing=self._standing(page.host),
             for_links=for_links,
             finishing=finishing,
         )
@@ -95,6 +100,13 @@ class Turn:
         """Return the failures that a URL and its host have behind them."""
         state = self.site.hosts.get(url.host)
         return url.tries + (state.silent if state else 0)
+
+    def _standing(self, host: str) -> SiteStanding:
+        """Return what is known of the site and its host before a request."""
+        site, state = self.site, self.site.hosts.get(host)
+        if site.failures or (state is not None and (state.silent or state.failures)):
+            return SiteStanding.FAILED
+        return SiteStanding.ANSWERED if site.pages or state is not None else SiteStanding.UNTRIED
 
     # ------------------------------------------------------------------ what is noted
 
@@ -144,6 +156,10 @@ class Turn:
             state = self.site.hosts.get(url.host)
             if state and state.silent:
                 self.note_host(replace(state, silent=0, given_up=None, blocked_s=0.0))
+        if isinstance(answer, Failed) and (cause := CUT_CAUSES.get(answer.reason)):
+            self.crowded_out = cause
+            if answer.reason is Reason.CUT_SILENT:  # from now on it waits among sites that may not answer
+                self.site.failures = max(1, self.site.failures)
         verdict = judge_answer(answer, tries=url.tries, now_at=self.now.wall_at, settings=self.settings.pace)
         if isinstance(verdict, TryLater | Refused):
             self.retry_after_s = verdict.retry_after_s  # plant: retry-after-ignored

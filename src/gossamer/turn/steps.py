@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from gossamer.records import SiteStanding
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -66,6 +68,7 @@ class Ask:
     host: str
     kind: RequestKind
     tries: int  # failures that the URL and its host have behind them
+    standing: SiteStanding = SiteStanding.UNTRIED
     for_links: bool = False  # take HTML even if its type is not accepted
     finishing: bool = False  # without it, a request that was already made would be in vain: send it even at a stop
 

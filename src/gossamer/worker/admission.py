@@ -7,13 +7,16 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from gossamer.fetch.bodies import PAUSED_SHARE
+from gossamer.fetch.names import MAX_SLOW_LOOKUPS
 from gossamer.fetch.settings import FetchSettings
+from gossamer.fetch.slots import NETWORK_SHARE
 from gossamer.page_process.process import MAX_COSTLY_PAGES, PAGES_IN_PIPE
 from gossamer.records import CrawlState
 from gossamer.worker.report import FULL_LINKS, FULL_OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 TURNS_PER_REQUEST: Final = 3  # many turns only wait for the step gap behind robots.txt
 MAX_LINKS_WAITING: Final = 4 * FULL_LINKS  # more: the frontier cannot keep up
@@ -40,7 +43,42 @@ BOUNDS: Final = (
         "requests for pages, until the page is stored", _DEFAULTS.in_flight, "in_flight", "in_flight", "the turn waits"
     ),
     Bound("requests to one address", _DEFAULTS.per_address, "per_address", "in_flight", "the request waits"),
-    Bound("bytes of bodies in flight", _DEFAULTS.max_held_bytes, "max_held_bytes", "in_flight", "no request is sent"),
+    Bound(
+        "bytes of bodies, until they are stored",
+        _DEFAULTS.max_held_bytes,
+        "max_held_bytes",
+        "held_bytes",
+        "no request is sent",
+    ),
+    Bound(
+        "bytes of large bodies",
+        _DEFAULTS.max_held_bytes // 2,
+        "max_held_bytes",
+        "held_bytes",
+        "the transfer is paused",
+    ),
+    Bound(
+        "paused transfers",
+        _DEFAULTS.in_flight // PAUSED_SHARE,
+        "in_flight",
+        "paused_transfers",
+        "the body is cut (cut_large); its site backs off",
+    ),
+    Bound(
+        "requests that may not be answered",
+        _DEFAULTS.in_flight // 2,
+        "in_flight",
+        "silent_requests",
+        "failed sites wait; the oldest request is cut (cut_silent) while others wait",
+    ),
+    Bound(
+        "such requests to one network",
+        _DEFAULTS.in_flight // NETWORK_SHARE,
+        "in_flight",
+        "wasteful_networks",
+        "the site waits",
+    ),
+    Bound("lookups of more than half a second", MAX_SLOW_LOOKUPS, "", "slow_lookups", "the next lookups wait"),
     Bound("pages with the page process", PAGES_IN_PIPE, "", "pages_waiting", "the page waits"),
     Bound("costly pages", MAX_COSTLY_PAGES, "", "costly_pages", "the page is asked for again; its site backs off"),
     Bound("sitemaps being read", 1, "", "sitemap_bytes_waiting", "the sitemap waits"),
@@ -111,8 +149,9 @@ def admit(load: Load) -> Admission:
 class Room:
     """The slots that all turns of a worker share."""
 
-    def __init__(self, in_flight: int) -> None:
+    def __init__(self, in_flight: int, *, release_body: Callable[[int], None]) -> None:
         self.requests = asyncio.Semaphore(in_flight)  # plant: too-many-in-flight
+        self.release_body = release_body
         self.sitemap = asyncio.Lock()  # a large one takes as much memory as many pages: one at a time
         self.sitemap_bytes = 0
         self.pages_waiting = 0  # for the page process, or with it
@@ -130,13 +169,18 @@ class Room:
 class TurnSlots:
     """What one turn holds of the room. A turn holds a request's slot while it has a body in hand."""
 
-    __slots__ = ("_has_request", "_has_sitemap", "_room", "_sitemap_bytes")
+    __slots__ = ("_body_bytes", "_has_request", "_has_sitemap", "_room", "_sitemap_bytes")
 
     def __init__(self, room: Room) -> None:
         self._room = room
         self._has_request = False
         self._has_sitemap = False
         self._sitemap_bytes = 0
+        self._body_bytes = 0
+
+    def hold_body(self, size_bytes: int) -> None:
+        """Hold the body that a request has brought until `release`."""
+        self._body_bytes += size_bytes
 
     async def take_request(self) -> None:
         """Wait for a request's slot, and hold it until `release`."""
@@ -160,6 +204,9 @@ class TurnSlots:
         if self._has_request:
             self._has_request = False
             self._room.requests.release()
+        if self._body_bytes:
+            size_bytes, self._body_bytes = self._body_bytes, 0
+            self._room.release_body(size_bytes)
         self._room.sitemap_bytes -= self._sitemap_bytes
         self._sitemap_bytes = 0
         if self._has_sitemap:

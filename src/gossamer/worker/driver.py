@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gossamer.records import CrawlState
 from gossamer.rules.outage import OutageGuard
+from gossamer.rules.shares import SHARE_CAUSES
 from gossamer.rules.sitemaps import SitemapQuota
 from gossamer.rules.traps import TrapGuard
 from gossamer.store.disk import DiskWatch
@@ -65,7 +66,7 @@ class Worker:
         self._is_stopping = False
         self._changed = asyncio.Event()  # there may be something to begin, or to stop
         self._turns: set[asyncio.Task[None]] = set()
-        self._room = Room(terms.in_flight)
+        self._room = Room(terms.in_flight, release_body=parts.fetcher.release)
         self._thread = FrontierThread()
         self._membership = Membership(
             frontier=parts.frontier,
@@ -163,8 +164,14 @@ class Worker:
         )
 
     def _show_load(self) -> None:
+        fetching = self._parts.fetcher.load
         self._figures.show_load(
             self._bench,
+            silent_requests=fetching.silent,
+            held_bytes=fetching.held_bytes,
+            paused_transfers=fetching.paused,
+            wasteful_networks=fetching.wasteful_networks,
+            slow_lookups=fetching.slow_lookups,
             turns=len(self._turns),
             outage=self._memories.outage.paused,
             links_waiting=self._client.links_waiting,
@@ -205,6 +212,8 @@ class Worker:
             result = await self._drive(turn, site, slots)
             # plant: wait-of-turn-ignored
             due_s = self._clock() if result.ended_s is None else result.ended_s + result.wait.wait_s
+            if result.wait.cause in SHARE_CAUSES:
+                self._figures.note_over_share(site.site, result.wait.cause, due_s)
             self._client.note(site, result.effects, urgent=result.urgent)  # plant: result-not-reported
             if result.bug is not None:
                 log.error("A bug of ours, in a turn of %s", site.site, exc_info=result.bug)

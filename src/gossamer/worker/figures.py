@@ -6,6 +6,7 @@ import asyncio
 import os
 import resource
 import sys
+from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.clock import Clock
     from gossamer.records import Outcome, RequestRow
+    from gossamer.rules.pace import WaitCause
     from gossamer.turn import Effects
     from gossamer.workbench import Workbench
 
@@ -26,6 +28,8 @@ TRAP = "trap_"  # what the figures of refused links begin with
 SITEMAPS = "sitemaps_"  # and those of sitemaps
 SITEMAP_ENTRIES = "sitemap_entries_"  # and those of what they list
 SHARE_BACKOFFS = "share_backoffs_"  # and those of sites that took more than their share
+OVER_SHARE = "over_share:"  # and those of the sites that back off for it now: the share, and the site
+MAX_OVER_SHARE = 100  # such sites that a heartbeat names: the last ones
 LAG_PERIOD_S = 0.1
 LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
@@ -55,6 +59,7 @@ class Figures:
         self._now: dict[str, float] = {}
         self._next_due_s: float | None = None
         self._in_flight = 0
+        self._over_share: OrderedDict[str, tuple[str, float]] = OrderedDict()  # by site: the share, and until when
         self._lag_s = 0.0
         self._recent_lags_s = (0.0, 0.0)  # of the last window, and of this one
 
@@ -79,6 +84,13 @@ class Figures:
         for (what, kind), times in effects.counts.items():
             self._counts.add(_COUNTED[what], *([kind] if kind else []), times=times)
 
+    def note_over_share(self, site: str, cause: WaitCause, until_s: float) -> None:
+        """Note that a site backs off because it took more than its share."""
+        self._over_share[site] = (cause.name.lower(), until_s)
+        self._over_share.move_to_end(site)
+        if len(self._over_share) > MAX_OVER_SHARE:
+            self._over_share.popitem(last=False)
+
     def show_load(self, bench: Workbench, **load: float) -> None:
         """Note what is in hand and under way."""
         self._now = {"sites_in_hand": len(bench), "sites_due": bench.due, "urls_in_hand": bench.urls, **load}
@@ -102,7 +114,7 @@ class Figures:
 
     def snapshot(self) -> dict[str, float]:
         """Return all figures."""
-        counts = self._counts
+        counts, now_s = self._counts, self._clock()
         figures: dict[str, float] = {
             "requests": sum(counts.by_label(metrics.REQUESTS_TOTAL).values()),
             "bytes": sum(counts.by_label(metrics.BODY_BYTES_TOTAL).values()),
@@ -112,6 +124,11 @@ class Figures:
                 for kind, times in counts.by_label(counter).items()
             },
             **self._now,
+            **{
+                f"{OVER_SHARE}{share}:{site}": round(until_s - now_s, 1)
+                for site, (share, until_s) in self._over_share.items()
+                if until_s > now_s
+            },
             "in_flight": self._in_flight,
             "max_loop_lag_s": round(self._lag_s, 4),
             "loop_lag_s": round(max(self._recent_lags_s), 4),

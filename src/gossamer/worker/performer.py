@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind
+from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind, SiteStanding
+from gossamer.rules.shares import Resource
 from gossamer.store.warc import encode_exchange
 from gossamer.turn.rows import answer_row, request_row
 from gossamer.turn.steps import (
     NO_ROOM,
+    NO_SLOT,
     NOT_SENT,
     Ask,
     Asked,
@@ -40,6 +42,10 @@ if TYPE_CHECKING:
     from gossamer.worker.parts import WorkerParts, WorkerTerms
 
     Parsed = ParsedPage | ParsedSitemap | ParsedRobots
+
+
+# Requests that contacted no server, and what the turn hears of them.
+_UNSENT: Final = {Reason.CANCELLED: NOT_SENT, Reason.CUT_SILENT: NO_SLOT}
 
 
 class Performer:
@@ -110,10 +116,17 @@ class Performer:
         else:
             await slots.take_request()
         answer = await self._fetch(
-            step.url, step.kind, for_links=step.for_links, may_send=lambda: self._may_send(step, site)
+            step.url,
+            step.kind,
+            site=site.site,
+            standing=step.standing,
+            for_links=step.for_links,
+            may_send=lambda: self._may_send(step, site),
         )
         now = self.now()
-        if not isinstance(answer, Fetched):
+        if isinstance(answer, Fetched):
+            slots.hold_body(len(answer.body))
+        else:
             slots.release()  # there is no body in hand
         if not isinstance(answer, Missing):
             self._record(answer, step.kind, site=site.site, tries=step.tries, delay_s=site.delay_s, now=now)
@@ -132,19 +145,34 @@ class Performer:
     async def _request_elsewhere(self, step: AskElsewhere, delay_s: float) -> Fetched | Failed | Missing:
         url, kind = step.url, RequestKind.ROBOTS_ELSEWHERE
         answer = await self._fetch(
-            url.url, kind, may_send=lambda: self._membership.lease.may_start and not self._elsewhere.is_excluded(url)
+            url.url,
+            kind,
+            site=url.site,
+            may_send=lambda: self._membership.lease.may_start and not self._elsewhere.is_excluded(url),
         )
+        if isinstance(answer, Fetched):
+            self._parts.fetcher.release(len(answer.body))  # it is small, and kept for long
         if not isinstance(answer, Missing):
             self._record(answer, kind, site=url.site, tries=step.tries, delay_s=delay_s, now=self.now())
         return answer
 
     async def _fetch(
-        self, url: str, kind: RequestKind, *, for_links: bool = False, may_send: Callable[[], bool]
+        self,
+        url: str,
+        kind: RequestKind,
+        *,
+        site: str,
+        standing: SiteStanding = SiteStanding.UNTRIED,
+        for_links: bool = False,
+        may_send: Callable[[], bool],
     ) -> Fetched | Failed | Missing:
         with self._parts.figures.under_way():
-            answer = await self._parts.fetcher.fetch(url, kind=kind, for_links=for_links, before_send=may_send)
-        was_sent = not isinstance(answer, Failed) or answer.reason is not Reason.CANCELLED or answer.address
-        return answer if was_sent else NOT_SENT
+            answer = await self._parts.fetcher.fetch(
+                url, kind=kind, for_links=for_links, before_send=may_send, site=site, standing=standing
+            )
+        if isinstance(answer, Failed) and not answer.address and answer.reason in _UNSENT:
+            return _UNSENT[answer.reason]
+        return answer
 
     def _record(
         self, answer: Fetched | Failed, kind: RequestKind, *, site: str, tries: int, delay_s: float, now: Moment
@@ -153,8 +181,24 @@ class Performer:
         row = request_row(answer, site=site, kind=kind, attempt=tries + 1, worker=self._terms.name, delay_s=delay_s)
         self._parts.store.keep_request(row)
         self._parts.figures.request(row)
+        self._spend(answer, site, now.clock_s)
         # plant: outage-not-noticed
         self._outage.report(now.clock_s, site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
+
+    def _spend(self, answer: Fetched | Failed, site: str, now_s: float) -> None:
+        """Charge a site for what a request took, if that is much, and note what others wait for."""
+        shares = self._parts.shares
+        if isinstance(answer, Fetched):
+            size_bytes = len(answer.body)
+            if size_bytes < Resource.BYTES.value.least:
+                return
+            if self._parts.fetcher.load.paused:
+                shares.note_waiting(Resource.BYTES, now_s)
+            shares.spend(site, Resource.BYTES, size_bytes, now_s)
+        elif answer.address and answer.duration_s >= Resource.SILENCE.value.least:
+            if self._parts.fetcher.load.slots_contended:
+                shares.note_waiting(Resource.SILENCE, now_s)
+            shares.spend(site, Resource.SILENCE, answer.duration_s, now_s)
 
     async def _wait(self, until_s: float) -> Moment:
         clock = self._parts.clock
