@@ -104,3 +104,16 @@ def test_small_files_that_rot_are_named_and_written_again(crawl: Crawl) -> None:
     assert all(name in found for name in ("rules.json", "frontier.json", "delays.tsv"))
     crawl.finish()
     said("verify", "--data-dir", str(crawl.folder))
+
+
+def test_a_damaged_frontier_is_told_in_one_sentence(crawl: Crawl) -> None:
+    crawl.finish()
+    file = crawl.folder / "frontier.sqlite"
+    data = file.read_bytes()
+    for start in (0, 4096):
+        file.write_bytes(data[:start] + b"\xcc" * 2_000 + data[start + 2_000 :])
+        for command in ("status", "verify", "crawl"):
+            arguments = ["--email", "a@b.test"] if command == "crawl" else []
+            found = said(command, "--data-dir", str(crawl.folder), *arguments, status=2)
+            assert "frontier" in found
+            assert found.count("\n") <= 2

@@ -17,6 +17,7 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.moving import Destination
 from gossamer.frontier.settings import FrontierSettings
 from gossamer.frontier.sqlite import SqliteFrontier
+from gossamer.frontier.sqlite.auditing import find_damage
 from gossamer.inspect.folder_errors import no_crawl
 from gossamer.store.files import replacing
 
@@ -127,10 +128,22 @@ def change_existing(folder: Path) -> Iterator[OperatorFrontier]:
 def _opened(folder: Path, *others: Path, to_read: bool) -> Iterator[Frontier]:
     own, settings = _own_of(folder, *others)
     try:
-        with _open_own(folder, own, settings, to_read=to_read) as frontier:
+        with naming_damage(folder), _open_own(folder, own, settings, to_read=to_read) as frontier:
             yield frontier
     except FrontierError as error:
         raise GossamerError(f"The frontier cannot be read ({error}): see that it is there, and try again.") from error
+
+
+@contextmanager
+def naming_damage(folder: Path) -> Iterator[None]:
+    """Raise an error that says so if a frontier's file is damaged; otherwise an exception is a bug, and propagates."""
+    file = folder / FRONTIER_FILE
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, OverflowError) as error:
+        if file.is_file() and (damage := find_damage(file)):
+            raise GossamerError(f"{file} is damaged ({damage}): restore a copy of it.") from error
+        raise
 
 
 def _open_own(folder: Path, own: Own, settings: FrontierSettings, *, to_read: bool) -> Frontier:

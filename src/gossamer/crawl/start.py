@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from gossamer.crawl.announce import announce, warnings
 from gossamer.crawl.compose import read_exclusions
-from gossamer.crawl.engines import open_for_start
+from gossamer.crawl.engines import naming_damage, open_for_start
 from gossamer.crawl.exclusions import apply_exclusions
 from gossamer.crawl.folder import SETTINGS_FILE, holds_crawl, make_folder, write_settings
 from gossamer.crawl.log import LOG_FILE, has_terminal, open_log, reopen_log, rotate_log
@@ -72,7 +72,7 @@ class CrawlReporter(Protocol):
 def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], reporter: CrawlReporter) -> Ended:
     """Begin or resume the crawl in a folder; return when it is over or stopped."""
     log_to = open_log(folder, settings.crawl.log_level)
-    with open_crawl(folder, settings, sources, reporter, log_to=log_to) as opened:
+    with naming_damage(folder), open_crawl(folder, settings, sources, reporter, log_to=log_to) as opened:
         workers = settings.crawl.workers or count_cores()
         for line in announce(settings, opened.stats, workers=workers, folder=folder):
             reporter.say(line)

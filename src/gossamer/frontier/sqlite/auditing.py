@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from gossamer.frontier import FrontierError
@@ -13,6 +13,7 @@ from gossamer.records import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from gossamer.frontier.sqlite.database import Readable
 
@@ -158,3 +159,13 @@ def _translating() -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise FrontierError(str(error)) from error
+
+
+def find_damage(path: Path) -> str:
+    """Return what SQLite's own check finds wrong with a frontier's file, in one line; empty if nothing."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes a damaged name as it is
+        return str(error)
+    return "" if found == "ok" else str(found).splitlines()[-1]

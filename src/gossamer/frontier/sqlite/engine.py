@@ -44,6 +44,16 @@ def _translated() -> Iterator[None]:
         raise FrontierError(str(error)) from error
 
 
+@contextmanager
+def _read() -> Iterator[None]:
+    """Raise the contract's error for an error of SQLite, and for a row that the disk has damaged."""
+    try:
+        with _translated():
+            yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise FrontierError(f"a row is damaged: {error}") from error
+
+
 class SqliteFrontier:
     """The frontier in one file."""
 
@@ -113,11 +123,11 @@ class SqliteFrontier:
     def readmit(self, entries: Iterable[str]) -> None:
         self._change_exclusions(entries, "remove_exclusion", "readmit_site")
 
-    @_translated()
+    @_read()
     def exclusions(self) -> frozenset[str]:
         return frozenset(row["site"] for row in self._database.rows("exclusions"))
 
-    @_translated()
+    @_read()
     def readmissions(self) -> int:
         return int(self._database.rows("crawl")[0]["readmissions"])
 
@@ -128,7 +138,7 @@ class SqliteFrontier:
                 tx.executemany(SQL[change], [{"site": name} for name in names])
             tx.execute(SQL["count_exclusion_change"], {"readmissions": change_site == "readmit_site"})
 
-    @_translated()
+    @_read()
     def seeds_loaded(self, digest: str) -> bool:
         return bool(self._database.rows("seeds_loaded", digest=digest))
 
@@ -142,7 +152,7 @@ class SqliteFrontier:
         with _translated():
             yield from walk_all_queued(self._database)
 
-    @_translated()
+    @_read()
     def in_scope(self, links: Sequence[Link]) -> list[Link]:
         with self._database.snapshot() as tx:
             return within_scope(tx, links)
@@ -250,19 +260,19 @@ class SqliteFrontier:
 
     # ------------------------------------------------------------------ reads
 
-    @_translated()
+    @_read()
     def known(self, site: str, url_hash: bytes) -> bool:
         return bool(self._database.rows("find_seen", site=site, url_hash=url_hash))
 
-    @_translated()
+    @_read()
     def find_url(self, site: str, url_hash: bytes) -> UrlState | None:
         return find_url(self._database, site, url_hash)
 
-    @_translated()
+    @_read()
     def find_site(self, site: str) -> SiteState | None:
         return find_site(self._database, site)
 
-    @_translated()
+    @_read()
     def find_hosts(self, site: str) -> list[HostState]:
         return find_hosts(self._database, site)
 
@@ -270,7 +280,7 @@ class SqliteFrontier:
         with _translated():
             yield from walk_queued(self._database, site)
 
-    @_translated()
+    @_read()
     def workers(self) -> list[WorkerState]:
         now_at = time.time()
         return [
@@ -286,15 +296,15 @@ class SqliteFrontier:
             for row in self._database.rows("workers")
         ]
 
-    @_translated()
+    @_read()
     def stats(self) -> Stats:
         return crawl_stats(self._database)
 
-    @_translated()
+    @_read()
     def seed_outcomes(self) -> list[SeedOutcome]:
         return [SeedOutcome.of(*row) for row in self._database.rows("seed_outcomes")]
 
-    @_translated()
+    @_read()
     def drained(self) -> bool:
         ((unsettled,),) = self._database.rows("any_unsettled")
         return not unsettled
@@ -303,6 +313,6 @@ class SqliteFrontier:
         with _translated():
             yield from walk_settled(self._database)
 
-    @_translated()
+    @_read()
     def audit(self) -> list[str]:
         return audit(self._database)
