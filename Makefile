@@ -5,7 +5,7 @@ ARGS ?=
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bare check lint format bench chaos lock reference golden screenshots
+.PHONY: help setup test bare check lint format bench chaos fuzz lock reference golden screenshots
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ bench: setup  ## Run the benchmarks: make bench ARGS="--help"
 
 chaos: setup  ## Inflict faults on crawls, all in short, or one in full: make chaos ARGS="kills"
 	$(PYTHON) -m chaos $(ARGS)
+
+fuzz: setup  ## Search for inputs that break a reader of foreign bytes, ten minutes each: make fuzz ARGS="--seconds 60 robots"
+	$(PYTHON) -m tests.fuzz $(ARGS)
 
 reference: setup  ## Generate docs/reference from the code
 	$(PYTHON) tools/reference.py

@@ -13,6 +13,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, BinaryIO
 
+from gossamer.safe_files import make_folder
 from gossamer.store import names
 from gossamer.store.files import entries, replacing, sync_folder
 from gossamer.wording import count
@@ -102,6 +103,6 @@ def _read(path: Path) -> Quarantined:
 def _folder(crawl_folder: Path) -> Path:
     folder = crawl_folder / names.QUARANTINE
     if not folder.is_dir():
-        folder.mkdir()
+        make_folder(folder)
         sync_folder(crawl_folder)
     return folder
