@@ -136,6 +136,19 @@ def site_of_name(name: str) -> str:
     return _suffixes().privatesuffix(name) or name  # plant: host-taken-for-site
 
 
+@lru_cache(maxsize=1 << 9)
+def owner_of_site(site: str) -> str:
+    """Return the registered domain of a site: `github.io` for `alice.github.io`. Its owner hands out names."""
+    if is_address(site):
+        return site
+    return _registry_suffixes().privatesuffix(site) or site
+
+
+@cache
+def _registry_suffixes() -> PublicSuffixList:
+    return PublicSuffixList(only_icann=True)
+
+
 @cache
 def _suffixes() -> PublicSuffixList:
     """Read the list at first use: it takes 0.1 s. By this list, alice.github.io is a site of its own."""

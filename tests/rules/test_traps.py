@@ -194,3 +194,25 @@ def test_a_link_costs_microseconds() -> None:
     begun = time.process_time()
     guard.select(links, host=HOST, site=SITE, year=YEAR)
     assert time.process_time() - begun < 0.5  # 50 µs each: five times what it takes
+
+
+def test_a_site_cannot_invent_urls_of_another_site_without_end() -> None:
+    guard = TrapGuard(TrapSettings(max_foreign_links=3))
+    invented = [f"https://good.test/{number}" for number in range(5)]
+    kept, refused = select(guard, *invented)
+    assert (kept, refused) == (invented[:3], {Trap.FOREIGN_LINKS: 2})
+    assert select(guard, *invented[:3])[0] == invented[:3]  # those are known
+    assert select(guard, *invented, site="good.test")[0] == invented
+    assert select(guard, "https://good.test/9", site="other.test")[0]
+    assert select(guard, "https://better.test/9")[0]
+
+
+def test_a_site_cannot_invent_names_without_end_below_a_domain_that_hands_out_names() -> None:
+    guard = TrapGuard(TrapSettings(max_hosts_per_site=3))
+    users = [f"https://user{number}.github.io/" for number in range(5)]
+    kept, refused = select(guard, *users)
+    assert (kept, refused) == (users[:3], {Trap.FOREIGN_NAMES: 2})
+    assert select(guard, "https://user0.github.io/more", *users[:3])[0] == ["https://user0.github.io/more", *users[:3]]
+    assert select(guard, *users[3:], site="other.test")[0] == users[3:]
+    registered = [f"https://name{number}.co.uk/" for number in range(5)]
+    assert select(guard, *registered)[0] == registered

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from gossamer.rules.memories import DistinctLimiter, NumberTable, RecentHashes
-from gossamer.urls import identify
+from gossamer.urls import identify, owner_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -43,6 +43,8 @@ class Trap(StrEnum):
     CALENDAR = "calendar"  # a date too far in the future or the past
     PARAMETER_SETS = "parameter_sets"  # too many combinations of parameters under one path
     MANY_HOSTS = "many_hosts"  # of one site
+    FOREIGN_LINKS = "foreign_links"  # of one site to another one
+    FOREIGN_NAMES = "foreign_names"  # below one registered domain to which one site links
     SAME_CONTENT = "same_content"  # the site shows the same content under more and more URLs
     SITE_BUDGET = "site_budget"  # the site gave more pages than its budget, which links of other sites raise
 
@@ -129,6 +131,14 @@ class TrapSettings:
             "minimum": 1,
         },
     )
+    max_foreign_links: int = field(
+        default=10_000,
+        metadata={
+            "help": "The most links from one site to another one that are followed. "
+            "Raise it for a crawl of directories that list the pages of other sites.",
+            "minimum": 1,
+        },
+    )
     same_content_pages: int = field(
         default=200,
         metadata={
@@ -197,6 +207,8 @@ class TrapGuard:
         self._passed = RecentHashes(PASSED_PLACES >> halvings)
         self._parameter_sets = DistinctLimiter(settings.max_parameter_sets, PATH_PLACES >> halvings)
         self._hosts = DistinctLimiter(settings.max_hosts_per_site, SITE_PLACES >> halvings)
+        self._foreign_links = NumberTable(SITE_PLACES >> halvings)  # by pair of sites
+        self._foreign_names = DistinctLimiter(settings.max_hosts_per_site, SITE_PLACES >> halvings)
         self._links_seen = RecentHashes(REFERRER_PLACES >> halvings)
         self._referrers = NumberTable(SITE_PLACES >> halvings)  # other sites that link to it
         self._shown = RecentHashes(SHOWN_PLACES >> halvings)
@@ -266,6 +278,8 @@ class TrapGuard:
         Links from other sites are counted apart: otherwise a hostile site could use up the limits of a good one.
         """
         is_foreign = link.site != site
+        if is_foreign and (trap := self._take_foreign(link, site)):
+            return trap
         if link.host != host and not self._hosts.take((link.site, is_foreign), link.host):
             return Trap.MANY_HOSTS
         path, mark, query = link.url.partition("?")
@@ -273,6 +287,22 @@ class TrapGuard:
             names = tuple(sorted({part.partition("=")[0] for part in query.split("&")}))
             if not self._parameter_sets.take((path, is_foreign), names):
                 return Trap.PARAMETER_SETS
+        return None
+
+    def _take_foreign(self, link: Url, site: str) -> Trap | None:
+        """Count a link from another site; return the limit that it exceeds, if it does.
+
+        Without these limits one site could invent a million URLs of a good site, or names without end below a domain
+        whose owner gives every user a name, each a site of its own.
+        """
+        pair = (link.site, site)
+        links = self._foreign_links.get(pair, 0) + 1
+        if links > self._settings.max_foreign_links:
+            return Trap.FOREIGN_LINKS
+        self._foreign_links.put(pair, links)
+        owner = owner_of_site(link.site)
+        if owner != link.site and not self._foreign_names.take((owner, site), link.site):
+            return Trap.FOREIGN_NAMES
         return None
 
 

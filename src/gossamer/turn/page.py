@@ -14,7 +14,7 @@ from gossamer.rules.answers import Kept, Moved, Refused, TryLater
 from gossamer.rules.hosts import refusal_of
 from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical
 from gossamer.rules.robots import robots_signals
-from gossamer.rules.scope import is_same_crawl, may_follow_links
+from gossamer.rules.scope import FOREIGN_RANK, is_same_crawl, may_follow_links
 from gossamer.rules.sitemaps import submission_of
 from gossamer.rules.targets import is_blocked
 from gossamer.turn.links import choose_links
@@ -144,7 +144,8 @@ def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, s
     languages = turn.settings.keeping.languages
     if url.depth == 0 or not languages or not is_foreign(parsed.row.lang, languages):
         turn.effects.links += choose_links(turn, url, parsed.links, depth=url.depth + 1)
-    turn.memories.traps.note_page(turn.site.site, parsed.row.text or parsed.row.content_hash)
+    if url.rank < FOREIGN_RANK:  # what other sites invent must not use up the site's patience
+        turn.memories.traps.note_page(turn.site.site, parsed.row.text or parsed.row.content_hash)
     yield from _keep(turn, url, answer, parsed)
     return ""
 
