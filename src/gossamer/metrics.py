@@ -130,6 +130,11 @@ TRAP_REFUSALS_TOTAL = WorkerCounter(
     "Links that were not followed because they seem to lead into a trap, by the name of the limit",
     ("trap",),
 )
+BLOCK_PAGES_TOTAL = WorkerCounter(
+    "gossamer_block_pages_total",
+    "Answers that are challenge or block pages of protection services, by service",
+    ("service",),
+)
 SITEMAPS_TOTAL = WorkerCounter(
     "gossamer_sitemaps_total",
     "Sitemaps, by result: found, read, unread, refused (of another site, or nested too deep), too_many",

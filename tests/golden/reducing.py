@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # Left out of the rows: ids, times, addresses, scores, and where in which file something lies.
 NOT_OF_PAGES: Final = frozenset(
-    {"url_hash", "site", "fetched_at", "content_hash", "warc_file", "warc_offset", "warc_length", "lang_score"}
+    {"url_hash", "site", "fetched_at", "content_hash", "warc_file", "warc_offset", "warc_length", "lang_score", "via"}
 )
-NOT_OF_REQUESTS: Final = frozenset({"url_hash", "site", "started_at", "ended_at", "bytes", "address", "worker"})
+NOT_OF_REQUESTS: Final = frozenset({"url_hash", "site", "started_at", "ended_at", "bytes", "address", "worker", "via"})
 NOT_OF_RECORDS: Final = frozenset({
     "warc-record-id", "warc-concurrent-to", "warc-date", "warc-refers-to-date", "warc-ip-address", "warc-block-digest",
     "warc-payload-digest", "warc-filename", "content-length", "warc-target-uri", "warc-type",

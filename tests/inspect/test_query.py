@@ -271,7 +271,7 @@ def test_where_a_table_would_cut_much_each_column_has_its_line(
     assert named.splitlines()[:3] == ["-- row 1 ------", "url     https://a.test/1", "status  200"]
 
 
-@pytest.mark.parametrize(("columns", "form"), [("80", "lines"), ("400", "table")])
+@pytest.mark.parametrize(("columns", "form"), [("80", "lines"), ("700", "table")])
 def test_on_a_terminal_the_form_depends_on_its_width(columns: str, form: str, folder: Path) -> None:
     command = [sys.executable, "-m", "gossamer", "query", "select * from pages limit 1", "--data-dir", str(folder)]
     own, theirs = pty.openpty()

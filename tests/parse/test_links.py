@@ -25,10 +25,10 @@ def test_links_are_distinct_and_in_the_order_of_the_document() -> None:
     ]
 
 
-def test_only_a_and_area_with_href_are_links() -> None:
+def test_only_a_area_and_frames_are_links() -> None:
     assert (
         links(
-            "<a name=x>no</a><link rel=next href=/next><iframe src=/iframe></iframe><img src=/img longdesc=/long>"
+            "<a name=x>no</a><link rel=next href=/next><iframe srcdoc=/iframe></iframe><img src=/img longdesc=/long>"
             "<form action=/form></form><script src=/script></script><q cite=/cite></q><button formaction=/button>"
             "</button><object data=/object></object><embed src=/embed><video src=/video poster=/poster></video>"
         )

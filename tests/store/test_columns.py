@@ -35,19 +35,33 @@ COLUMNS = {
         ("signals", "string"), ("truncated", "bool"), ("body_bytes", "int64"), ("payload_digest", "string"),
         ("warc_file", "string"), ("warc_offset", "int64"), ("warc_length", "int64"), ("duplicate_of", "string"),
         ("simhash", "uint64"), ("lang_declared", "string"), ("lang_detected", "string"), ("lang_score", "double"),
+        ("last_modified", "string"), ("etag", "string"), ("published", "string"), ("published_from", "string"),
+        ("modified", "string"), ("modified_from", "string"), ("via", HASH),
     ],
     "requests": [
         ("url_hash", HASH), ("url", "string"), ("site", "string"), ("kind", "string"), ("started_at", TIME),
         ("ended_at", TIME), ("status", "int16"), ("reason", "string"), ("bytes", "int64"), ("address", "string"),
         ("robots", "string"), ("attempt", "int16"), ("worker", "string"), ("wait_s", "double"),
+        ("redirect_to", "string"), ("via", HASH), ("blocked", "string"),
     ],
     "links": [
         ("from_hash", HASH), ("fetched_at", TIME), ("to_url", "string"), ("text", "string"), ("rel", "string"),
     ],
 }  # fmt: skip
 DICTIONARIES = {
-    "pages": {"site", "content_type", "charset", "lang", "signals", "warc_file", "lang_declared", "lang_detected"},
-    "requests": {"site", "kind", "reason", "address", "robots", "worker", "wait_s"},
+    "pages": {
+        "site",
+        "content_type",
+        "charset",
+        "lang",
+        "signals",
+        "warc_file",
+        "lang_declared",
+        "lang_detected",
+        "published_from",
+        "modified_from",
+    },
+    "requests": {"site", "kind", "reason", "address", "robots", "worker", "wait_s", "blocked"},
     "links": {"from_hash", "fetched_at", "to_url", "text", "rel"},
 }
 

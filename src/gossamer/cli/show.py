@@ -14,6 +14,7 @@ from gossamer.cli.printing import print_facts
 from gossamer.cli.wording import count, moment, plain, size, wait
 from gossamer.crawl.engines import open_existing
 from gossamer.errors import GossamerError
+from gossamer.inspect.facts import found_on
 from gossamer.inspect.stored import Trace, archived, head_of, links_of, read_body, trace
 from gossamer.records import UrlStatus
 
@@ -51,7 +52,7 @@ def command(url: str, folders: Sequence[Path], what: str | None) -> None:
     if not found.is_known:
         _say_there_is_nothing(f"{named.url} is not known to the crawl in {folders[0]}.")
     if what is None:
-        print_facts((*_lines(found), *_contents(folders, found.pages)), label=10)
+        print_facts((*_lines(found, folders), *_contents(folders, found.pages)), label=10)
     elif not found.pages:
         _say_there_is_nothing(f"{named.url} is known, but no page is stored; without --{what} you see why.")
     else:
@@ -75,10 +76,12 @@ def _print_content(folders: Sequence[Path], page: PageRow, what: str) -> None:
     click.echo(content, nl=False)
 
 
-def _lines(found: Trace) -> Iterator[tuple[str, str]]:
+def _lines(found: Trace, folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
     yield "URL", found.url.url
     yield "state", _state(found)
     yield "site", _site(found)
+    if found.requests and (via := found_on(folders, found.requests[-1].via)):
+        yield "found on", plain(via.removeprefix(", found on "))
     for row in found.requests[-MAX_REQUESTS:]:
         yield "request", request_line(row).rpartition("  ")[0] + f"  attempt {row.attempt}, {plain(row.address) or '-'}"
     if not found.pages:
@@ -93,6 +96,11 @@ def _lines(found: Trace) -> Iterator[tuple[str, str]]:
     cut = ", incomplete" if page.truncated else ""
     text = f"{count(len(page.text), 'character')} of text"
     yield "", f"{size(page.body_bytes)} inflated{cut}, {text}, {count(page.links, 'link')}"
+    dates = [f"published {page.published} ({page.published_from})"] if page.published else []
+    dates += [f"changed {page.modified} ({page.modified_from})"] if page.modified else []
+    dates += [f"Last-Modified {page.last_modified}"] if page.last_modified else []
+    if dates:
+        yield "", ", ".join(dates)
     if page.warc_file:
         yield "archive", f"warc/{page.warc_file}"
         yield "", f"offset {page.warc_offset}, length {page.warc_length}, {page.payload_digest}"

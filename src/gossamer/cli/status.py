@@ -74,6 +74,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
         yield "traps", f"{links:>11,} refused: {trap}"
     for share, times in sorted(status.share_backoffs.items(), key=lambda item: -item[1]):
         yield "over share", f"{times:>11,} back-offs: {share.replace('_', ' ')}"
+    for service, pages in sorted(status.block_pages.items(), key=lambda item: -item[1]):
+        yield "block pages", f"{pages:>11,} of {plain(service)}"
     for name, found in sorted(status.sitemaps.items()):
         yield "sitemaps", f"{found:>11,} {name.replace('_', ' ')}"
     if running is not None:

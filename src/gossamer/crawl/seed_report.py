@@ -25,6 +25,7 @@ _ADVICE: Final = {
     Reason.ROBOTS_UNREACHABLE: "its robots.txt could not be read for days; try again later",
     Reason.TYPE_REFUSED: "its content type is not accepted; see --accept-types",
     Reason.HTTP_ERROR: "the server refused it; the command explain shows the status",
+    Reason.BLOCKED: "a protection service sent a challenge in its place; ask its owner to admit your crawler",
     Reason.OTHER_LANGUAGE: "it is in another language than --languages names",
 }
 _ELSE: Final = "the command explain shows why"

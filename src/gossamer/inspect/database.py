@@ -22,7 +22,7 @@ from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot, views
 from gossamer.inspect.folder_errors import damaged
 from gossamer.inspect.interrupting import ended_by_ctrl_c
-from gossamer.store.schemas import PAGES, TABLES
+from gossamer.store.schemas import LINKS, PAGES, REQUESTS, TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,6 +53,10 @@ select file, row from (
     from ({rows}) semi join twice using (url_hash)
 ) where age > 1
 """
+
+# Where the hashes in `via` lead: every page that links was requested.
+_URLS: Final = "create table {hidden}.urls as select url_hash, any_value(url) as url from ({rows}) group by url_hash"
+_WITH_VIA: Final = frozenset({PAGES.name, REQUESTS.name})
 
 
 class QueryDatabase:
@@ -111,16 +115,19 @@ class QueryDatabase:
             return rows
         return f"select * from ({rows}) anti join {_HIDDEN}.superseded using (file, row)"  # noqa: S608
 
-    def make_views(self, names: set[str]) -> None:
-        """Create the views that queries use."""
+    def make_views(self, names: set[str], *, with_via: bool) -> None:
+        """Create the views that queries use; `with_via`: with URLs in the column `via`."""
         self._connection.execute(f"create schema {_HIDDEN}")
-        for name in names & self.parts.keys():
+        if with_via:
+            asked = views.stored_rows(REQUESTS, self.parts[REQUESTS.name])
+            self._connection.execute(_URLS.format(hidden=_HIDDEN, rows=asked))
+        for name in sorted(names & self.parts.keys(), key=LINKS.name.__eq__):  # links last: it uses pages
             rows = views.stored_rows(TABLES[name], self.parts[name])
             if name == PAGES.name and self.parts[name]:
                 self._connection.execute(_SUPERSEDED.format(hidden=_HIDDEN, rows=rows))
                 self._hides = bool(self.count(f"select * from {_HIDDEN}.superseded"))  # noqa: S608
                 rows = self.last_pages(self.parts[name])
-            self._connection.execute(f"create view {name} as select * exclude (file, row) from ({rows})")  # noqa: S608
+            self._connection.execute(_view(name, rows, with_via=with_via))
         if views.SITES.name in names:
             self._connection.execute(f"create view {views.SITES.name} as {views.SITES_SQL}")
 
@@ -136,6 +143,18 @@ class QueryDatabase:
         return as_mistake(error, columns, self._folders)
 
 
+def _view(name: str, rows: str, *, with_via: bool) -> str:
+    """Return the statement that creates a view over the rows of a table."""
+    if name == LINKS.name:
+        joined = f"({rows}) l left join (select url_hash, url as from_url from pages) p on p.url_hash = l.from_hash"  # noqa: S608
+        return f"create view {name} as select coalesce(from_url, '') as from_url, l.* exclude (file, row) from {joined}"  # noqa: S608
+    if with_via and name in _WITH_VIA:
+        joined = f"({rows}) r left join (select url_hash as h, url as found_on from {_HIDDEN}.urls) u on u.h = r.via"  # noqa: S608
+        columns = "r.* exclude (file, row) replace (coalesce(found_on, '') as via)"
+        return f"create view {name} as select {columns} from {joined}"  # noqa: S608
+    return f"create view {name} as select * exclude (file, row) from ({rows})"  # noqa: S608
+
+
 @contextmanager
 def open_tables(
     folders: Sequence[Path], mentioned_in: str, *, only: Mapping[tuple[Path, str], int] | None = None
@@ -148,6 +167,9 @@ def open_tables(
     names = {view.name for view in views.views()}
     words = set(re.findall(r"\w+", mentioned_in.lower()))
     names = views.with_what_they_use(names & words or names)
+    with_via = views.names_via(mentioned_in) and bool(names & _WITH_VIA)
+    if with_via:
+        names |= {REQUESTS.name}
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-")))
         parts = {
@@ -161,7 +183,7 @@ def open_tables(
         stack.enter_context(ended_by_ctrl_c(connection))
         database = QueryDatabase(connection, folders, parts)
         _confine(connection, scratch, [part.path for found in parts.values() for part in found])
-        database.make_views(names)
+        database.make_views(names, with_via=with_via)
         connection.execute("set lock_configuration = true")
         yield database
 

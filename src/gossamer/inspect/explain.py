@@ -113,7 +113,7 @@ def explain_url(frontier: FrontierReader, folders: Folders, url: Url, terms: Ter
     else:
         cause, sentence = _settled(state, requests, excluded, robots, site, host, terms)
     facts = [
-        ("known", known_as(folders, state)),
+        ("known", known_as(folders, state, requests)),
         ("excluded", excluded or "no"),
         ("scope", scope_of(site, terms)),
         ("trap", trap_of(url, terms) or "no limit refuses it"),
@@ -225,6 +225,8 @@ def _settled(
         Reason.ROBOTS_UNREACHABLE: robots.text,
         Reason.NOT_CANONICAL: "it names another page of its site, queued in its place; if that fails, neither is kept",
     }.get(state.reason, "")
+    if state.reason is Reason.BLOCKED and requests and requests[-1].blocked:
+        why = f"a protection service sent a page of its own, at attempt {requests[-1].attempt}: {requests[-1].blocked}"
     if not why and requests:
         last = requests[-1]
         why = f"the last answer was {answer_of(last)}, at attempt {last.attempt}"

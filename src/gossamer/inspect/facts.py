@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.inspect.requests import requests_of
 from gossamer.records import Reason, UrlStatus
+from gossamer.records.rows import NO_HASH
 from gossamer.rules.elsewhere import NOT_DUE
 from gossamer.rules.hosts import is_fresh, rules_of
 from gossamer.rules.scope import Exclusions, Scope
@@ -15,6 +16,8 @@ from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.wording import count, delay, moment, wait
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gossamer.frontier import FrontierReader
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
     from gossamer.rules.pace import PaceSettings
@@ -66,19 +69,25 @@ def scope_of(site: SiteState | None, terms: Terms) -> str:
     )
 
 
-def known_as(folders: Folders, state: UrlState | None) -> str:
+def known_as(folders: Folders, state: UrlState | None, requests: Sequence[RequestRow]) -> str:
     """Return whether a URL was accepted, since when it is queued, and where it was found, in words."""
     if state is None:
         return "no: never accepted"
     if state.status is not UrlStatus.QUEUED:
-        return f"yes, {state.status.replace('_', ' ')}, depth {state.depth}"
-    via = ""
-    if state.via is not None:
-        found = requests_of(folders, state.via)
-        via = f", found on {found[-1].url}" if found else ", found on a page that is not in the log here"
+        via = found_on(folders, requests[-1].via if requests else NO_HASH)
+        return f"yes, {state.status.replace('_', ' ')}, depth {state.depth}{via}"
+    via = found_on(folders, state.via or NO_HASH)
     since = f" since {moment(state.queued_at)}" if state.queued_at else ""
     failed = f"{count(state.tries or 0, 'failure')} so far"
     return f"yes, queued{since}, depth {state.depth}, rank {state.rank}, {failed}{via}"
+
+
+def found_on(folders: Folders, via: bytes) -> str:
+    """Return the page that a URL was found on, as the end of a sentence; empty if none is known: a seed, say."""
+    if via == NO_HASH:
+        return ""
+    found = requests_of(folders, via)
+    return f", found on {found[-1].url}" if found else ", found on a page that is not in the log here"
 
 
 def answer_of(request: RequestRow) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gossamer.inspect.running import Running, find_running
 from gossamer.store.disk import free_space, mount_point
 from gossamer.store.quarantine import read_quarantine
-from gossamer.worker.figures import SHARE_BACKOFFS, SITEMAP_ENTRIES, SITEMAPS, TRAP
+from gossamer.worker.figures import BLOCKED, SHARE_BACKOFFS, SITEMAP_ENTRIES, SITEMAPS, TRAP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,12 +52,20 @@ class Status:
     @property
     def traps(self) -> dict[str, int]:
         """How many links each limit against traps has refused, counted by living workers."""
-        refused: Counter[str] = Counter()
+        return self._counted(TRAP)
+
+    @property
+    def block_pages(self) -> dict[str, int]:
+        """How many challenge or block pages each protection service has sent, counted by living workers."""
+        return self._counted(BLOCKED)
+
+    def _counted(self, prefix: str) -> dict[str, int]:
+        counted: Counter[str] = Counter()
         for worker in self.workers:
-            for name, links in worker.figures.items():
-                if name.startswith(TRAP):
-                    refused[name.removeprefix(TRAP)] += int(links)
-        return dict(refused)
+            for name, times in worker.figures.items():
+                if name.startswith(prefix):
+                    counted[name.removeprefix(prefix)] += int(times)
+        return dict(counted)
 
     @property
     def sitemaps(self) -> dict[str, int]:
@@ -98,6 +106,7 @@ class Status:
             "pages": stats.pages,
             "given_up": {reason.value: urls for reason, urls in stats.given_up.items()},
             "traps": self.traps,
+            "block_pages": self.block_pages,
             "sitemaps": self.sitemaps,
             "share_backoffs": self.share_backoffs,
             "page_limit": stats.page_limit,

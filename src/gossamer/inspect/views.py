@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from gossamer.store.schemas import PAGES, REQUESTS, TABLES, Column, Table
+from gossamer.store.schemas import LINKS, PAGES, REQUESTS, TABLES, Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +38,10 @@ SITES: Final = Table(
 
 # A URL that was fetched again has several rows; queries see the last.
 _MEANINGS = {PAGES.name: "every page that is stored; of a page fetched more than once, the last"}
-_USES = {SITES.name: {PAGES.name, REQUESTS.name}}  # views over other views
+_USES = {SITES.name: {PAGES.name, REQUESTS.name}, LINKS.name: {PAGES.name}}  # views over other views
+# Columns that only queries have.
+_FROM_URL = Column(name="from_url", type=pa.string(), meaning="URL of the page that has the link")
+_VIA = Column(name="via", type=pa.string(), meaning="URL of the page that the URL was found on; empty for seeds")
 
 _SQL_TYPES = {
     pa.string(): "VARCHAR",
@@ -86,10 +90,21 @@ from by_requests full join by_pages using (site)
 def views() -> list[Table]:
     """Return all tables of a query, described as the query sees them."""
     stored = [
-        Table(name=table.name, meaning=_MEANINGS.get(table.name, table.meaning), columns=table.columns)
+        Table(name=table.name, meaning=_MEANINGS.get(table.name, table.meaning), columns=_seen_columns(table))
         for table in TABLES.values()
     ]
     return [*stored[:2], SITES, *stored[2:]]
+
+
+def _seen_columns(table: Table) -> tuple[Column, ...]:
+    """Return the columns of a stored table as a query sees them: URLs in place of hashes of other pages."""
+    columns = tuple(_VIA if column.name == _VIA.name else column for column in table.columns)
+    return (_FROM_URL, *columns) if table is LINKS else columns
+
+
+def names_via(query: str) -> bool:
+    """Return whether a query may show the column `via`: it costs a join, which others are spared."""
+    return bool(re.search(r"\bvia\b|\*|^\s*from\b|columns\s*\(|\bdescribe\b|\bsummarize\b", query, re.IGNORECASE))
 
 
 def sql_type(column: Column) -> str:

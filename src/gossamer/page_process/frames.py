@@ -71,7 +71,7 @@ _TERMS: Final = Layout(FLOAT, INT64, INT64, TEXT, TEXT, FLAG, FLAG)
 _PAGE: Final = Layout(*(TEXT, FLAG, TEXT, INT32, BYTES, BYTES, TEXT, FLAG, FLAG, TEXT, BYTES, FLOAT, FLOAT))
 _OPENING: Final = struct.Struct("<?Bd")  # before a reply's own layout: retiring, what the reply is, processor time
 _REPLIES: Final = {
-    "page": (0, Layout(*_ROW, *_LISTS, TEXT, FLAG, FLAG, FLAG, *_RECORDS)),
+    "page": (0, Layout(*_ROW, *_LISTS, TEXT, FLAG, FLAG, FLAG, TEXT, *_RECORDS)),
     "failed": (1, Layout(TEXT, TEXT)),
     "bug": (2, Layout(TEXT)),  # our code failed
     "robots": (4, Layout(FLAG, TEXT)),  # whether there are rules
@@ -173,7 +173,7 @@ def parsed_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> bytes:
     urls, hashes, sites, hosts = zip(*parsed.links, strict=True) if parsed.links else ((), (), (), ())
     targets, texts, rels = zip(*parsed.anchors, strict=True) if parsed.anchors else ((), (), ())
     lists = (urls, b"".join(hashes), sites, hosts, targets, texts, rels)
-    flags = (parsed.refresh, parsed.noindex, parsed.nofollow, parsed.noai)
+    flags = (parsed.refresh, parsed.noindex, parsed.nofollow, parsed.noai, parsed.blocked)
     return _reply("page", (*parsed.row, *lists, *flags, *_records(exchange)))
 
 

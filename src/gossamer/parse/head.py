@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 _LINE: Final = re.compile(
     rb"^(content-type|content-encoding|content-language|x-robots-tag|tdm-reservation|tdm-policy|content-usage"
-    rb"|content-signal|refresh)[ \t]*:[ \t]*([^\r\n]*)",
+    rb"|content-signal|refresh|last-modified|etag)[ \t]*:[ \t]*([^\r\n]*)",
     re.IGNORECASE | re.MULTILINE,
 )
 _FOLD: Final = re.compile(rb"\r?\n[ \t]+")
@@ -23,6 +23,8 @@ class ResponseHead(NamedTuple):
     encodings: str  # content encodings, in the order in which they were applied
     language: str
     refresh: str
+    last_modified: str
+    etag: str
     robots: tuple[str, ...]  # the values of X-Robots-Tag
     signals: tuple[tuple[str, str], ...]  # other headers about how the page may be used
 
@@ -31,7 +33,7 @@ def read_head(head: bytes) -> ResponseHead:
     """Read a status line with headers, as sent."""
     if b"\n " in head or b"\n\t" in head:
         head = _FOLD.sub(b" ", head)  # obsolete: such a line continues the previous one
-    content_type = language = refresh = ""
+    content_type = language = refresh = last_modified = etag = ""
     encodings, robots, signals = [], [], []
     for raw_name, raw_value in _LINE.findall(head):
         name, value = raw_name.lower(), raw_value.decode("latin-1")
@@ -44,6 +46,10 @@ def read_head(head: bytes) -> ResponseHead:
                 language = value
             case b"refresh":
                 refresh = value
+            case b"last-modified":
+                last_modified = value
+            case b"etag":
+                etag = value
             case b"x-robots-tag":
                 robots.append(value)
             case _:
@@ -54,6 +60,8 @@ def read_head(head: bytes) -> ResponseHead:
         ",".join(encodings),
         language,
         refresh,
+        last_modified,
+        etag,
         tuple(robots),
         tuple(signals),
     )

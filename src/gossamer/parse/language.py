@@ -22,9 +22,9 @@ CONTRADICTS_LETTERS: Final = 100  # letters of text; in a shorter one, names and
 COUNTS_SCORE: Final = 0.3  # from here on, a detected language counts if none is declared
 SHORT_COUNTS_SCORE: Final = 0.5  # the same in less than CONTRADICTS_LETTERS
 
-_FIRST_CHARS: Final = 400  # enough for most texts
+_FIRST_CHARS: Final = 200  # enough for most texts
 _ENOUGH_SCORE: Final = 0.8
-_MORE_CHARS: Final = 1_200  # for the others
+_MORE_CHARS: Final = 600  # for the others
 _LEAST_LETTERS: Final = 16
 _LEAST_OTHER_LETTERS: Final = 5  # of other scripts, which few languages share
 _GUESSES: Final = 4  # of the model, of which the first one counts that the script allows
@@ -83,7 +83,7 @@ NOT_DETECTED: Final = DetectedLanguage("", 0.0)
 
 def language_of(declared: str, title: str, text: str) -> PageLanguage:
     """Return the language that counts: the declared one, unless the text contradicts it clearly."""
-    found = detect_language(text if len(text) >= _FIRST_CHARS else f"{title}\n{text}")
+    found = detect_language(text if len(text) >= _FIRST_CHARS else f"{title}\n{text}", declared)
     return PageLanguage(choose_language(declared, found), declared, found.language, found.score)
 
 
@@ -128,10 +128,10 @@ def _locale_of(metas: list[Element]) -> str:
     return ""
 
 
-def detect_language(text: str) -> DetectedLanguage:
-    """Return the language of a text, found in as little of it as is enough."""
+def detect_language(text: str, declared: str = "") -> DetectedLanguage:
+    """Return the language of a text, found in as little of it as is enough: less if it is the declared one."""
     found = _detect(_sample(text, _FIRST_CHARS))
-    if found.score >= _ENOUGH_SCORE or len(text) <= _FIRST_CHARS:
+    if found.score >= _ENOUGH_SCORE or len(text) <= _FIRST_CHARS or (declared and are_kin(declared, found.language)):
         return found
     return _detect(_sample(text, _MORE_CHARS))
 

@@ -8,10 +8,13 @@ from turbohtml import Namespace, parse
 from xxhash import xxh3_128_digest
 
 from gossamer.inflate import NotInflated, inflate
+from gossamer.parse.blocks import block_in_head, block_in_page
 from gossamer.parse.charset import decode
+from gossamer.parse.frames import frame_links, without_frames
 from gossamer.parse.head import read_head
 from gossamer.parse.language import declared_language, language_of, primary_language
 from gossamer.parse.links import base_of, canonical_of, find_anchors, find_hrefs, refresh_of, resolve_links
+from gossamer.parse.published import find_dates, in_iso
 from gossamer.parse.simhash import simhash
 from gossamer.parse.text import FindText, fast_text
 from gossamer.parse.wishes import find_wishes
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from gossamer.records import Fetched
 
 MAX_TITLE_CHARS: Final = 1_000
+MAX_ETAG_CHARS: Final = 500
 
 _MARKUP: Final = frozenset({"text/html", "application/xhtml+xml", "text/xml", "application/xml"})
 _PROSE: Final = frozenset({"text/plain", "text/markdown"})  # other text is code or data, in no language
@@ -43,7 +47,9 @@ def read_page(
     if isinstance(inflated, NotInflated):
         return ParseFailed(reason=Reason.BAD_ENCODING, detail=inflated.detail)
     if _is_markup(head.media_type):
-        return _read_document(inflated, head, fetched.url, agent.lower(), find_text, anchors=anchors)
+        page = _read_document(inflated, head, fetched.url, agent.lower(), find_text, anchors=anchors)
+        mark = block_in_head(fetched.head, fetched.status) or page.blocked
+        return page._replace(blocked=mark) if mark else page
     return _read_plain(inflated, head, agent.lower())
 
 
@@ -65,13 +71,18 @@ def _read_document(
     base = base_of(document, url)
     has_base = base is not url
     hrefs = find_hrefs(document, has_base=has_base)
-    text = find_text(document, source)
+    shown: Document | None = None
+    if "frame" in source or "FRAME" in source:
+        shown = without_frames(document)
+        hrefs = [*dict.fromkeys(hrefs + frame_links(document, shown, url, base, has_base=has_base))]
+    text = find_text(document, source) if shown is None else shown.to_text().strip()
     links = [] if wishes.nofollow else resolve_links(hrefs, base, charset)
     declared = declared_language(document, metas, head)
-    row = _row(inflated, charset=charset, title=_title_of(document), text=text, declared=declared)._replace(
+    row = _row(inflated, head, charset=charset, title=_title_of(document), text=text, declared=declared)._replace(
         links=len(links),
         canonical=canonical_of(document, base),
         signals=wishes.signals,
+        **find_dates(document, metas, source)._asdict(),
     )
     return ParsedPage(
         row=row,
@@ -81,6 +92,7 @@ def _read_document(
         noindex=wishes.noindex,
         nofollow=wishes.nofollow,
         noai=wishes.noai,
+        blocked=block_in_page(source, title=row.title, text=text),
     )
 
 
@@ -93,7 +105,7 @@ def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> ParsedPag
     wishes = find_wishes(head, (), agent)
     is_prose = head.media_type in _PROSE
     declared = primary_language(head.language)
-    row = _row(inflated, charset=charset, title="", text=text, declared=declared, is_prose=is_prose)
+    row = _row(inflated, head, charset=charset, title="", text=text, declared=declared, is_prose=is_prose)
     return ParsedPage(
         row=row._replace(signals=wishes.signals),
         links=[],
@@ -105,7 +117,16 @@ def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> ParsedPag
     )
 
 
-def _row(inflated: Inflated, *, charset: str, title: str, text: str, declared: str, is_prose: bool = True) -> PageRow:
+def _row(
+    inflated: Inflated,
+    head: ResponseHead,
+    *,
+    charset: str,
+    title: str,
+    text: str,
+    declared: str,
+    is_prose: bool = True,
+) -> PageRow:
     """Return the columns that every body has, and its language, which is looked for only in prose."""
     language = language_of(declared, title, text if is_prose else "")
     return PageRow(
@@ -120,6 +141,8 @@ def _row(inflated: Inflated, *, charset: str, title: str, text: str, declared: s
         lang_declared=language.declared,
         lang_detected=language.detected,
         lang_score=language.score,
+        last_modified=in_iso(head.last_modified),
+        etag=head.etag[:MAX_ETAG_CHARS],
     )
 
 

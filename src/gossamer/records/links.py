@@ -59,6 +59,7 @@ class QueuedUrl(NamedTuple):
     hops: int
     tries: int  # counted failures so far
     kind: int
+    via: bytes | None = None  # hash of the page that linked here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

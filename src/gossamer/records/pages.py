@@ -89,6 +89,7 @@ class ParsedPage(NamedTuple):
     noindex: bool
     nofollow: bool
     noai: bool  # the page forbids its use for artificial intelligence
+    blocked: str = ""  # the mark by which this is a challenge or block page, and not the page
     archive: bytes = b""  # the request and response records, one gzip member each; empty if not archived
     response_offset: int = 0  # where in `archive` the response record begins
     payload_digest: str = ""  # `sha1:…` in base 32, as in the record

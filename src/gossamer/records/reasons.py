@@ -44,6 +44,7 @@ class Reason(StrEnum):
     TYPE_REFUSED = (
         "type_refused"  # a content type that the operator does not accept; HTML is read for its links all the same
     )
+    BLOCKED = "blocked"  # a challenge or block page of a protection service came in place of the page, at every try
     BAD_REDIRECT = "bad_redirect"  # no target, or one that cannot be crawled
     TOO_MANY_REDIRECTS = "too_many_redirects"
 

@@ -11,6 +11,7 @@ from typing import Annotated, Final, NamedTuple
 
 HASH_BYTES: Final = 16
 NO_HASH: Final = bytes(HASH_BYTES)
+UrlHash = bytes  # a row may have a column named `bytes`
 
 
 class ColumnType(StrEnum):
@@ -78,6 +79,13 @@ class PageRow(NamedTuple):
     ] = ""
     lang_detected: Annotated[str, Stored(TEXT, "language detected in the text; empty if it is too short", REPEATS)] = ""
     lang_score: Annotated[float, Stored(DOUBLE, "how sure the detector is, from 0 to 1")] = 0.0
+    last_modified: Annotated[str, Stored(TEXT, "Last-Modified of the answer, ISO 8601 in UTC; empty if none")] = ""
+    etag: Annotated[str, Stored(TEXT, "ETag of the answer as sent; empty if none")] = ""
+    published: Annotated[str, Stored(TEXT, "when the page says it was published: a day, or a moment in UTC")] = ""
+    published_from: Annotated[str, Stored(TEXT, "where it says so: json-ld, opengraph, meta or time", REPEATS)] = ""
+    modified: Annotated[str, Stored(TEXT, "when the page says it was last changed: a day, or a moment in UTC")] = ""
+    modified_from: Annotated[str, Stored(TEXT, "where it says so: json-ld, opengraph, meta or time", REPEATS)] = ""
+    via: Annotated[UrlHash, Stored(HASH, "url_hash of the page that the URL was found on; zeros for seeds")] = NO_HASH
 
 
 class RequestRow(NamedTuple):
@@ -111,6 +119,12 @@ class RequestRow(NamedTuple):
             REPEATS,
         ),
     ] = 0.0
+    redirect_to: Annotated[str, Stored(TEXT, "URL that the answer redirects to, normalised if it can be")] = ""
+    via: Annotated[UrlHash, Stored(HASH, "url_hash of the page that the URL was found on; zeros for seeds")] = NO_HASH
+    blocked: Annotated[
+        str,
+        Stored(TEXT, "the mark of a challenge or block page that came in place of the page; empty if none", REPEATS),
+    ] = ""
 
 
 class LinkRow(NamedTuple):

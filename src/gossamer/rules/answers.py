@@ -99,6 +99,18 @@ def judge_answer(answer: Fetched | Failed, *, tries: int, now_at: float, setting
     return Refused(reason=Reason.HTTP_ERROR, retry_after_s=retry_after_s)
 
 
+def judge_block(answer: Fetched, *, tries: int, now_at: float, settings: PaceSettings) -> TryLater | Refused:
+    """Return what to do about a page in whose place a protection service sent a page of its own.
+
+    It may be there the next time: such services often let a crawler pass that has become slower.
+    """
+    value = header(answer.head, "Retry-After")
+    retry_after_s = None if value is None else parse_retry_after(value, now_at)
+    if tries < settings.max_tries:
+        return TryLater(wait_s=max(retry_wait_s(tries, settings), retry_after_s or 0.0), retry_after_s=retry_after_s)
+    return Refused(reason=Reason.BLOCKED, retry_after_s=retry_after_s)
+
+
 def shows_trouble(answer: Fetched | Failed) -> bool:
     """Return whether the site itself seems to have problems: several such answers in a row lengthen its wait.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Count(NamedTuple):
     """A figure of the worker, by name and kind."""
 
-    what: str  # traps, sitemaps, sitemap_entries, clamped_delays, share_backoffs
+    what: str  # traps, blocked, sitemaps, sitemap_entries, clamped_delays, share_backoffs
     kind: str = ""
 
 

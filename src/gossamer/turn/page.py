@@ -139,6 +139,10 @@ def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, s
     if isinstance(parsed, ParseFailed):
         turn.settle(url, turn.judge_unread(url, parsed))
         return ""
+    if parsed.blocked:
+        yield KeepAnswer(url=url, answer=answer)
+        turn.give_up_or_retry(url, answer, turn.take_block(url, answer, parsed.blocked))
+        return ""
     if parsed.refresh and parsed.refresh != url.url:
         return parsed.refresh
     languages = turn.settings.keeping.languages

@@ -43,7 +43,7 @@ def follow_redirect(turn: Turn, url: QueuedUrl, location: str) -> Generator[Step
         return None
     if not (yield from _admit_target(turn, named)) or (yield from _check_block(turn, named.host)):
         return None
-    return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, kind)
+    return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, kind, url.url_hash)
 
 
 def step_to_http(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]:
@@ -59,7 +59,7 @@ def step_to_http(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl |
     is_closed = state is not None and state.blocked_s and (state.given_up or not state.silent)
     if is_closed or (yield LookUp(url=named)) is not None:
         return None
-    return QueuedUrl(*named[:2], named.host, url.depth, url.rank, url.hops, 0, Kind.PAGE)
+    return QueuedUrl(*named[:2], named.host, url.depth, url.rank, url.hops, 0, Kind.PAGE, url.url_hash)
 
 
 def _resolve_target(turn: Turn, url: QueuedUrl, location: str) -> Url | Reason:

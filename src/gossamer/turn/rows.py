@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from gossamer.parse.blocks import block_in_error, block_in_head
 from gossamer.records import ROBOTS_KINDS, Failed, LinkRow, PageRow, RequestRow
-from gossamer.rules.answers import retry_after_of
+from gossamer.records.rows import NO_HASH
+from gossamer.rules.answers import REDIRECTS, location_of, retry_after_of
 from gossamer.rules.heads import header
-from gossamer.urls import hash_url
+from gossamer.urls import hash_url, normalise
 
 if TYPE_CHECKING:
     from gossamer.records import Fetched, ParsedPage, QueuedUrl, RequestKind
 
+MAX_LOCATION_CHARS: Final = 2_000  # of a target that is no URL
+
 
 def request_row(
-    answer: Fetched | Failed, *, site: str, kind: RequestKind, attempt: int, worker: str, delay_s: float
+    answer: Fetched | Failed,
+    *,
+    site: str,
+    kind: RequestKind,
+    attempt: int,
+    worker: str,
+    delay_s: float,
+    via: bytes = NO_HASH,
 ) -> RequestRow:
     """Return a line of the crawl log."""
     status, reason, size = (
@@ -36,6 +47,9 @@ def request_row(
         attempt=attempt,
         worker=worker,
         wait_s=max(delay_s, retry_after_of(answer, ended_at) or 0.0),
+        redirect_to=_target_of(answer),
+        via=via,
+        blocked=_block_of(answer, kind),
     )
 
 
@@ -61,12 +75,30 @@ def _of_request(row: PageRow, url: QueuedUrl, site: str, answer: Fetched, payloa
         url=url.url,
         site=site,
         depth=url.depth,
+        via=url.via or NO_HASH,
         fetched_at=answer.started_at,
         status=answer.status,
         content_type=content_type(answer),
         truncated=answer.truncated is not None or row.truncated,
         payload_digest=payload_digest,
     )
+
+
+def _target_of(answer: Fetched | Failed) -> str:
+    """Return where an answer redirects to; empty if it does not."""
+    if isinstance(answer, Failed) or answer.status not in REDIRECTS:
+        return ""
+    location = location_of(answer)
+    target = normalise(location, answer.url) if location else ""
+    return target if isinstance(target, str) else location[:MAX_LOCATION_CHARS]
+
+
+def _block_of(answer: Fetched | Failed, kind: RequestKind) -> str:
+    """Return the mark of a block page, as far as the answer shows it before it is parsed."""
+    if isinstance(answer, Failed) or kind in ROBOTS_KINDS:
+        return ""
+    is_page = 200 <= answer.status < 300
+    return block_in_head(answer.head, answer.status) if is_page else block_in_error(answer)
 
 
 def content_type(answer: Fetched) -> str:

@@ -6,10 +6,28 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from gossamer.parse.blocks import block_in_error
 from gossamer.records import Failed, GivenUp, Link, Reason, Retry, SiteStanding
-from gossamer.rules.answers import Refused, TryLater, http_fallback, judge_answer, retry_wait_s, shows_trouble
+from gossamer.records.rows import NO_HASH
+from gossamer.rules.answers import (
+    Refused,
+    TryLater,
+    http_fallback,
+    judge_answer,
+    judge_block,
+    retry_wait_s,
+    shows_trouble,
+)
 from gossamer.rules.hosts import HANG_UP_S, NO_ADDRESS, after_silence, answers, hang_up_s, is_answered, is_silence
-from gossamer.rules.pace import TurnWait, WaitCause, step_gap_s, turn_wait, with_share, with_slowness
+from gossamer.rules.pace import (
+    FAILURES_BEFORE_BACKOFF,
+    TurnWait,
+    WaitCause,
+    step_gap_s,
+    turn_wait,
+    with_share,
+    with_slowness,
+)
 from gossamer.rules.sitemaps import reason_for
 from gossamer.turn.effects import Count, Effects, TurnResult
 from gossamer.turn.steps import NO_SLOT, Ask, Missing, Wait
@@ -33,8 +51,9 @@ class Turn:
     """One visit to a site: what it takes to get one page."""
 
     __slots__ = (
-        "_asking", "_settled", "bug", "closes_canonical_loop", "crowded_out", "current", "effects", "ended_s", "guess",
-        "memories", "now", "queued", "response_s", "retry_after_s", "settings", "silence", "site", "troubled_host",
+        "_asking", "_failures_before", "_settled", "bug", "closes_canonical_loop", "crowded_out", "current", "effects",
+        "ended_s", "guess", "memories", "now", "queued", "response_s", "retry_after_s", "settings",
+        "silence", "site", "troubled_host",
         "visited", "year",
     )  # fmt: skip
 
@@ -60,6 +79,7 @@ class Turn:
         self.crowded_out: WaitCause | None = None  # why the worker turned the site away, if it did
         self.bug: Exception | None = None
         self._asking = False
+        self._failures_before = site.failures  # before its last answer
         self._settled: set[bytes] = set()
 
     # ------------------------------------------------------------------ requests
@@ -80,6 +100,7 @@ class Turn:
             kind=kind,
             tries=self.tries(page),
             standing=self._standing(page.host),
+            via=(page.via if url == page.url else None) or NO_HASH,
             for_links=for_links,
             finishing=finishing,
         )
@@ -149,6 +170,7 @@ class Turn:
 
     def take_answer(self, url: QueuedUrl, answer: Fetched | Failed) -> Verdict:
         """Note what an answer means for the site and the host; return what it means for the URL."""
+        self._failures_before = self.site.failures
         if is_answered(answer) and not (isinstance(answer, Failed) and self.is_excused(answer)):
             in_trouble = shows_trouble(answer)
             self.site.failures = self.site.failures + 1 if in_trouble else 0
@@ -160,9 +182,20 @@ class Turn:
             self.crowded_out = cause
             if answer.reason is Reason.CUT_SILENT:  # from now on it waits among sites that may not answer
                 self.site.failures = max(1, self.site.failures)
+        if not isinstance(answer, Failed) and not 200 <= answer.status < 300 and (mark := block_in_error(answer)):
+            return self.take_block(url, answer, mark)
         verdict = judge_answer(answer, tries=url.tries, now_at=self.now.wall_at, settings=self.settings.pace)
         if isinstance(verdict, TryLater | Refused):
             self.retry_after_s = verdict.retry_after_s  # plant: retry-after-ignored
+        return verdict
+
+    def take_block(self, url: QueuedUrl, answer: Fetched, mark: str) -> TryLater | Refused:
+        """Note that a protection service sent a page of its own, so that the site backs off at once."""
+        self.count("blocked", mark.partition(":")[0])
+        self.site.failures = max(self._failures_before, FAILURES_BEFORE_BACKOFF) + 1
+        self.troubled_host = url.host
+        verdict = judge_block(answer, tries=url.tries, now_at=self.now.wall_at, settings=self.settings.pace)
+        self.retry_after_s = verdict.retry_after_s
         return verdict
 
     def give_up_or_retry(self, url: QueuedUrl, answer: Fetched | Failed, verdict: Verdict) -> None:

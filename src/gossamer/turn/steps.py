@@ -22,6 +22,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.records import SiteStanding
+from gossamer.records.rows import NO_HASH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +70,7 @@ class Ask:
     kind: RequestKind
     tries: int  # failures that the URL and its host have behind them
     standing: SiteStanding = SiteStanding.UNTRIED
+    via: bytes = NO_HASH  # hash of the page that the URL was found on
     for_links: bool = False  # take HTML even if its type is not accepted
     finishing: bool = False  # without it, a request that was already made would be in vain: send it even at a stop
 

@@ -223,6 +223,7 @@ class Worker:
             site.urls.clear()
             due_s = max(due_s, self._clock() + site.delay_s)
         finally:
+            self._performer.log_last_request(site)
             slots.release()
         self._end(site, due_s)
 

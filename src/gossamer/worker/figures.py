@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gossamer.workbench import Workbench
 
 TRAP = "trap_"  # what the figures of refused links begin with
+BLOCKED = "blocked_"  # and those of block pages
 SITEMAPS = "sitemaps_"  # and those of sitemaps
 SITEMAP_ENTRIES = "sitemap_entries_"  # and those of what they list
 SHARE_BACKOFFS = "share_backoffs_"  # and those of sites that took more than their share
@@ -36,6 +37,7 @@ LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
 _COUNTED = {  # what turns count, by the name that turns use
     "traps": metrics.TRAP_REFUSALS_TOTAL,
+    "blocked": metrics.BLOCK_PAGES_TOTAL,
     "sitemaps": metrics.SITEMAPS_TOTAL,
     "sitemap_entries": metrics.SITEMAP_ENTRIES_TOTAL,
     "clamped_delays": metrics.CLAMPED_DELAYS_TOTAL,
@@ -44,6 +46,7 @@ _COUNTED = {  # what turns count, by the name that turns use
 _SHOWN = {  # what a heartbeat carries by label, and what the names of those figures begin with
     metrics.FRONTIER_OUTCOMES_TOTAL: "",
     metrics.TRAP_REFUSALS_TOTAL: TRAP,
+    metrics.BLOCK_PAGES_TOTAL: BLOCKED,
     metrics.SITEMAPS_TOTAL: SITEMAPS,
     metrics.SITEMAP_ENTRIES_TOTAL: SITEMAP_ENTRIES,
     metrics.SHARE_BACKOFFS_TOTAL: SHARE_BACKOFFS,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind, SiteStanding
+from gossamer.records import ROBOTS_KINDS, Failed, Fetched, ParseFailed, Reason, RequestKind, SiteStanding
+from gossamer.records.rows import NO_HASH
 from gossamer.rules.shares import Resource
 from gossamer.store.warc import encode_exchange
 from gossamer.turn.rows import answer_row, request_row
@@ -32,7 +33,7 @@ from gossamer.worker.elsewhere import RobotsElsewhere
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gossamer.records import PageRow, ParsedPage, ParsedRobots, ParsedSitemap, ParseFailed
+    from gossamer.records import PageRow, ParsedPage, ParsedRobots, ParsedSitemap, RequestRow
     from gossamer.turn import Effects, TurnMemories
     from gossamer.turn.steps import Step
     from gossamer.workbench import SiteInHand
@@ -70,6 +71,7 @@ class Performer:
         self._room = room
         self._take = take  # counts effects
         self._is_finishing = False
+        self._unlogged: dict[str, RequestRow] = {}  # by site: see log_last_request
         self._elsewhere = RobotsElsewhere(
             settings=terms.turn,
             orders=membership.orders,
@@ -88,6 +90,8 @@ class Performer:
 
     async def perform(self, step: Step, site: SiteInHand, slots: TurnSlots) -> object:
         """Perform one step of a turn; return its reply."""
+        if not isinstance(step, Parse):
+            self.log_last_request(site)
         match step:
             case Ask():
                 return await self._ask(step, site, slots)
@@ -129,7 +133,12 @@ class Performer:
         else:
             slots.release()  # there is no body in hand
         if not isinstance(answer, Missing):
-            self._record(answer, step.kind, site=site.site, tries=step.tries, delay_s=site.delay_s, now=now)
+            row = self._record(
+                answer, step.kind, site=site.site, tries=step.tries, delay_s=site.delay_s, now=now, via=step.via
+            )
+            self._unlogged[site.site] = row
+            if not isinstance(answer, Fetched) or step.kind is not RequestKind.PAGE or row.blocked:
+                self.log_last_request(site)
         return Asked(answer=answer, moment=now)
 
     def _may_send(self, step: Ask, site: SiteInHand) -> bool:
@@ -153,7 +162,8 @@ class Performer:
         if isinstance(answer, Fetched):
             self._parts.fetcher.release(len(answer.body))  # it is small, and kept for long
         if not isinstance(answer, Missing):
-            self._record(answer, kind, site=url.site, tries=step.tries, delay_s=delay_s, now=self.now())
+            row = self._record(answer, kind, site=url.site, tries=step.tries, delay_s=delay_s, now=self.now())
+            self._parts.store.keep_request(row)
         return answer
 
     async def _fetch(
@@ -174,16 +184,36 @@ class Performer:
             return _UNSENT[answer.reason]
         return answer
 
+    def log_last_request(self, site: SiteInHand, blocked: str = "") -> None:
+        """Write the last request to a site to the log, if it is not there yet.
+
+        The request for a page waits until the page is parsed, or the turn goes on or ends without that: only then it is
+        known whether it was a block page.
+        """
+        row = self._unlogged.pop(site.site, None)
+        if row is not None:
+            self._parts.store.keep_request(row._replace(blocked=blocked) if blocked else row)
+
     def _record(
-        self, answer: Fetched | Failed, kind: RequestKind, *, site: str, tries: int, delay_s: float, now: Moment
-    ) -> None:
-        """Write a request to the log, count it, and tell the outage guard how it ended."""
-        row = request_row(answer, site=site, kind=kind, attempt=tries + 1, worker=self._terms.name, delay_s=delay_s)
-        self._parts.store.keep_request(row)
+        self,
+        answer: Fetched | Failed,
+        kind: RequestKind,
+        *,
+        site: str,
+        tries: int,
+        delay_s: float,
+        now: Moment,
+        via: bytes = NO_HASH,
+    ) -> RequestRow:
+        """Count a request, tell the outage guard how it ended, and return its line of the log."""
+        row = request_row(
+            answer, site=site, kind=kind, attempt=tries + 1, worker=self._terms.name, delay_s=delay_s, via=via
+        )
         self._parts.figures.request(row)
         self._spend(answer, site, now.clock_s)
         # plant: outage-not-noticed
         self._outage.report(now.clock_s, site, answer.reason if isinstance(answer, Failed) else None, tries=tries)
+        return row
 
     def _spend(self, answer: Fetched | Failed, site: str, now_s: float) -> None:
         """Charge a site for what a request took, if that is much, and note what others wait for."""
@@ -218,7 +248,13 @@ class Performer:
                 return await pages.read_robots(step.answer, site=site.site)
             if is_sitemap:
                 return await pages.read_sitemap(step.answer, site=site.site, archive=archive)
-            return await pages.read(step.answer, site=site.site, archive=archive and not step.answer.links_only)
+            blocked = ""
+            try:
+                parsed = await pages.read(step.answer, site=site.site, archive=archive and not step.answer.links_only)
+                blocked = "" if isinstance(parsed, ParseFailed) else parsed.blocked
+                return parsed
+            finally:
+                self.log_last_request(site, blocked)
 
     async def _keep(self, step: Keep | KeepAnswer | Deliver, site: SiteInHand) -> PageRow | None:
         store, hooks = self._parts.store, self._parts.hooks

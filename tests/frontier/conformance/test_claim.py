@@ -29,7 +29,7 @@ def test_a_claim_brings_the_site_its_epoch_its_delay_and_its_urls(lab: Lab) -> N
     assert (owned.site, owned.epoch, owned.delay_s, owned.hosts) == ("a.test", 1, 70.0, {})
     (url,) = owned.urls
     assert (url.url, url.url_hash, url.host) == (page.url, page.url_hash, "https://www.a.test")
-    assert (url.depth, url.rank, url.hops, url.tries, url.kind) == (3, 2, 0, 0, 0)
+    assert (url.depth, url.rank, url.hops, url.tries, url.kind, url.via) == (3, 2, 0, 0, 0, b"v" * 16)
 
 
 @pytest.mark.parametrize("url", ["http://a.test:8080/", "https://a.test:8443/x/y?z=/", "http://[::1]/", "http://h/"])

@@ -109,10 +109,21 @@ def _claim_shards(tx: PostgresTransaction, taken: Taken, share: Mapping[int, int
 
 
 def _claim(tx: PostgresTransaction, row: Row) -> Claim:
-    columns = (row.ranks, row.depths, row.seqs, row.urls, row.hashes, row.hosts, row.hops, row.tries, row.kinds)
+    columns = (
+        row.ranks,
+        row.depths,
+        row.seqs,
+        row.urls,
+        row.hashes,
+        row.hosts,
+        row.hops,
+        row.tries,
+        row.kinds,
+        row.vias,
+    )
     urls = [
-        QueuedUrl(url, url_hash, host, depth, rank, hops, tries, kind)
-        for rank, depth, _, url, url_hash, host, hops, tries, kind in sorted(zip(*columns, strict=True))
+        QueuedUrl(url, url_hash, host, depth, rank, hops, tries, kind, via)
+        for rank, depth, _, url, url_hash, host, hops, tries, kind, via in sorted(zip(*columns, strict=True))
     ]
     return Claim(
         site=row.name,

@@ -261,7 +261,7 @@ WITH due AS MATERIALIZED (
         SELECT count(*) AS found, coalesce(bool_or(h.blocked_until > %(now_ms)s), false) AS blocked,
                array_agg(q.seq) AS seqs, array_agg(q.rank) AS ranks, array_agg(q.depth) AS depths,
                array_agg(q.hops) AS hops, array_agg(q.tries) AS tries, array_agg(q.kind) AS kinds,
-               array_agg(q.url_hash) AS hashes, array_agg(q.url) AS urls, array_agg(q.host) AS hosts
+               array_agg(q.via) AS vias, array_agg(q.url_hash) AS hashes, array_agg(q.url) AS urls, array_agg(q.host) AS hosts
         FROM (SELECT q.*, left(q.url, 7 + position('/' IN substr(q.url, 9))) AS host FROM queue q
               WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = due.site_id AND q.not_before = 0
               ORDER BY q.rank, q.depth, q.seq
@@ -282,7 +282,7 @@ WITH due AS MATERIALIZED (
     WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = p.site_id
       AND NOT p.untidy AND p.so_far - p.found < %(left)s
     RETURNING s.site_id, s.name, s.epoch, s.delay_ms, s.failures, s.pages, s.in_hand, p.ready_at, p.arrival,
-              p.seqs, p.ranks, p.depths, p.hops, p.tries, p.kinds, p.hashes, p.urls, p.hosts
+              p.seqs, p.ranks, p.depths, p.hops, p.tries, p.kinds, p.vias, p.hashes, p.urls, p.hosts
 )
 SELECT o.*, (
     -- Also a few hosts that answer and have none of the URLs: a redirect may lead there in the same turn, and they
@@ -302,7 +302,7 @@ SELECT o.*, (
 FROM owned o
 UNION ALL
 SELECT p.site_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-       NULL
+       NULL, NULL
 FROM counted p WHERE p.untidy
 
 -- name: lock_idle

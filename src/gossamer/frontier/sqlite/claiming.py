@@ -92,7 +92,7 @@ def _claim_site(tx: SqliteTransaction, worker: int, site: sqlite3.Row) -> Claim 
         own_delay_s=site["own_delay_ms"] / 1000,
         failures=site["failures"],
         pages=site["pages"],
-        urls=tuple(QueuedUrl(*tuple(row)[:8]) for row in rows),
+        urls=tuple(QueuedUrl(*tuple(row)[:9]) for row in rows),
         hosts=_known_hosts(tx, site["site_id"], {row["host"] for row in rows}),
     )
 

@@ -136,7 +136,7 @@ WHERE seq IN (SELECT seq FROM queue WHERE site_id = :site_id AND not_before > 0
 -- name: next_urls
 -- Reads the head of a site's queue in the order of fetching, with the blocks of its hosts, so that the claim can
 -- leave those URLs out.
-SELECT q.url, q.url_hash, q.host, q.depth, q.rank, q.hops, q.tries, q.kind, h.blocked_until, h.given_up
+SELECT q.url, q.url_hash, q.host, q.depth, q.rank, q.hops, q.tries, q.kind, q.via, h.blocked_until, h.given_up
 FROM queue q LEFT JOIN host h ON h.site_id = q.site_id AND h.name = q.host
 WHERE q.site_id = :site_id AND q.not_before = 0
 ORDER BY q.rank, q.depth, q.seq LIMIT :urls
