@@ -69,10 +69,9 @@ def page(number: int, size_bytes: int = 1_000) -> Fetched:
     return answer(f"<title>Page {number}</title><a href=/{number}>x</a><p>{filler}", headers=(f"X-Number: {number}",))
 
 
-def wide_table(chars: int) -> Fetched:
-    """A page of a few kilobytes whose text takes `chars` characters to lay out: one wide cell widens every row."""
-    rows = "<tr><td>a<td>b</tr>" * (chars // 100_000)
-    return answer(f"<article>{PARAGRAPHS}<table><tr><td>{'x' * 100_000}<td>y</tr>{rows}</table></article>")
+def long_page(elements: int) -> Fetched:
+    """A page that takes about a third of a microsecond for each of its elements."""
+    return answer(f"<article>{PARAGRAPHS}{'<i>x</i>' * elements}</article>")
 
 
 def assert_is(found: ParsedPage | ParseFailed, number: int) -> None:
@@ -300,7 +299,7 @@ async def test_hostile_pages_cost_no_more_than_themselves() -> None:
 
 @on_a_loop
 async def test_a_page_that_takes_too_long_is_given_up_and_the_rest_are_read() -> None:
-    slow = wide_table(100_000_000)
+    slow = long_page(1_000_000)
     async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer", slice_s=99) as pages:
         first = await pages.read(page(0), archive=True)
         results = await asyncio.gather(
@@ -319,7 +318,7 @@ async def test_a_page_that_takes_too_long_is_given_up_and_the_rest_are_read() ->
 
 def costly(address: str = "") -> Fetched:
     """A page that takes several slices of the tests below."""
-    return replace(wide_table(15_000_000), address=address)
+    return replace(long_page(300_000), address=address)
 
 
 @LINUX
@@ -421,7 +420,7 @@ async def test_waiting_for_a_processor_does_not_count_against_the_deadline() -> 
         pid = pages.pid
         assert pid is not None
         before_s = cpu_s(pid)
-        reading = asyncio.create_task(pages.read(wide_table(20_000_000), archive=True))
+        reading = asyncio.create_task(pages.read(long_page(500_000), archive=True))
         await until(lambda: cpu_s(pid) > before_s)
         os.kill(pid, signal.SIGSTOP)
         await asyncio.sleep(2.5)  # the passing of time is what is tested
@@ -509,7 +508,7 @@ async def test_a_page_sent_to_a_process_that_has_just_died_is_read_by_the_next()
 @on_a_loop
 async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
     async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
-        slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
+        slow = asyncio.create_task(pages.read(long_page(1_000_000), archive=True))
         behind = asyncio.create_task(pages.read(page(1), archive=True))
         for death in range(2):
             await until(lambda: pages.replaced == death and pages._quick.in_pipe)  # noqa: B023 - called at once
@@ -526,10 +525,10 @@ async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
 @on_a_loop
 async def test_a_page_behind_one_that_wore_out_the_process_is_not_blamed_for_that() -> None:
     async with PageProcess(
-        PageSettings(parse_memory_bytes=200_000_000, parse_deadline_s=30), agent="gossamer", slice_s=99
+        PageSettings(parse_memory_bytes=120_000_000, parse_deadline_s=30), agent="gossamer", slice_s=99
     ) as pages:
         worn = asyncio.create_task(pages.read(answer("<div>" * 1_600_000), archive=True))
-        slow = asyncio.create_task(pages.read(wide_table(20_000_000), archive=True))
+        slow = asyncio.create_task(pages.read(long_page(200_000), archive=True))
         await until(lambda: pages.replaced == 1 and pages._quick.in_pipe)
         assert pages.pid is not None
         os.kill(pages.pid, signal.SIGKILL)
@@ -542,7 +541,7 @@ async def test_a_page_behind_one_that_wore_out_the_process_is_not_blamed_for_tha
 @on_a_loop
 async def test_a_page_on_which_the_process_crashed_is_not_tried_again() -> None:
     async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
-        slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
+        slow = asyncio.create_task(pages.read(long_page(1_000_000), archive=True))
         behind = asyncio.create_task(pages.read(page(1), archive=True))
         await until(lambda: pages._quick.in_pipe)
         assert pages.pid is not None
@@ -583,7 +582,7 @@ async def test_a_reader_that_gives_up_does_not_disturb_the_others() -> None:
 @on_a_loop
 async def test_a_page_whose_caller_no_longer_waits_can_still_cost_the_process() -> None:
     async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer", slice_s=99) as pages:
-        slow = asyncio.create_task(pages.read(wide_table(100_000_000), archive=True))
+        slow = asyncio.create_task(pages.read(long_page(1_000_000), archive=True))
         await until(lambda: pages._quick.in_pipe)
         slow.cancel()
         assert_is(await pages.read(page(1), archive=True), 1)
@@ -669,7 +668,7 @@ async def test_a_process_that_cannot_start_fails_the_pages_but_not_for_ever(
 @on_a_loop
 async def test_closing_is_prompt_and_leaves_no_process() -> None:
     async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
-        reads = [asyncio.create_task(pages.read(wide_table(100_000_000), archive=True)) for _ in range(6)]
+        reads = [asyncio.create_task(pages.read(long_page(1_000_000), archive=True)) for _ in range(6)]
         await until(lambda: pages._quick.in_pipe)
         pid = pages.pid
         began_s = time.monotonic()
@@ -714,13 +713,13 @@ WORKER = """
 import asyncio, sys
 from gossamer.page_process.process import PageProcess
 from gossamer.page_process.settings import PageSettings
-from tests.test_page_process import page, wide_table
+from tests.test_page_process import long_page, page
 
 async def main():
     async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
         await pages.read(page(0), archive=True)
         print(pages.pid, flush=True)
-        await pages.read(wide_table(100_000_000), archive=True) if sys.argv[1] == "busy" else await asyncio.sleep(60)
+        await pages.read(long_page(1_000_000), archive=True) if sys.argv[1] == "busy" else await asyncio.sleep(60)
 
 asyncio.run(main())
 """

@@ -75,20 +75,26 @@ def _read_document(
     if "frame" in source or "FRAME" in source:
         shown = without_frames(document)
         hrefs = [*dict.fromkeys(hrefs + frame_links(document, shown, url, base, has_base=has_base))]
-    text = find_text(document, source) if shown is None else shown.to_text().strip()
     links = [] if wishes.nofollow else resolve_links(hrefs, base, charset)
+    found_anchors = find_anchors(document, base, charset, has_base=has_base) if anchors else []
+    refresh = refresh_of(metas, head.refresh, base, url)
+    canonical = canonical_of(document, base)
+    title = _title_of(document)
     declared = declared_language(document, metas, head)
-    row = _row(inflated, head, charset=charset, title=_title_of(document), text=text, declared=declared)._replace(
+    dates = find_dates(document, metas, source)
+    # Last: it removes from the tree what is not text.
+    text = find_text(document, source) if shown is None else shown.to_text().strip()
+    row = _row(inflated, head, charset=charset, title=title, text=text, declared=declared)._replace(
         links=len(links),
-        canonical=canonical_of(document, base),
+        canonical=canonical,
         signals=wishes.signals,
-        **find_dates(document, metas, source)._asdict(),
+        **dates._asdict(),
     )
     return ParsedPage(
         row=row,
         links=links,
-        anchors=find_anchors(document, base, charset, has_base=has_base) if anchors else [],
-        refresh=refresh_of(metas, head.refresh, base, url),
+        anchors=found_anchors,
+        refresh=refresh,
         noindex=wishes.noindex,
         nofollow=wishes.nofollow,
         noai=wishes.noai,

@@ -1,28 +1,31 @@
-"""Finds the main text of a document with one of three libraries. `docs/text.md` compares their quality and cost.
+"""Finds the main text of a document in one of three ways. `docs/text.md` compares their quality and cost.
 
-turbohtml is always installed and needs no second parsing. The others are extras, imported when they are chosen; they
-parse the page again. If a page is too large for them, or they fail, turbohtml's text is used.
+The fast one needs no second parsing. The others are libraries, imported when they are chosen; they parse the page
+again. If a page is too large for them, if they fail, or if they keep too little of it, the fast text is used.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import shlex
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal
 
-from turbohtml import Markdown
+from turbohtml import parse
 
 from gossamer.errors import GossamerError
+from gossamer.parse.content import find_content, unlinked
+from gossamer.parse.render import as_markdown, as_text
 
 if TYPE_CHECKING:
-    from turbohtml import Document
+    from turbohtml import Document, Element
 
 Choice = Literal["fast", "balanced", "best"]
-FindText = Callable[["Document", str], str]  # of a document and its source
+# Of a document and its source. It removes from the document what is not text: read everything else before.
+FindText = Callable[["Document", str], str]
+Render = Callable[["Element"], str]
 
 # trafilatura takes half a second for such a page; reading a page may take one second.
 MAX_SLOW_CHARS: Final = 500_000
@@ -33,8 +36,7 @@ REQUIREMENTS: Final[dict[str, dict[str, str]]] = {
     "balanced": {"resiliparse": "resiliparse>=1.0"},
     "best": {"trafilatura": "trafilatura>=2.0", "lxml_html_clean": "lxml-html-clean"},
 }
-_PADDING: Final = re.compile(" {3,}")
-_PROSE: Final = Markdown(strip=("a", "img"))  # without links: the table `links` has them
+KEPT: Final = 0.4  # of the unlinked text of a page: a library that keeps less has missed what the page says
 
 
 def check_choice(choice: Choice) -> None:
@@ -49,28 +51,36 @@ def check_choice(choice: Choice) -> None:
 
 def text_finder(choice: Choice, *, markdown: bool) -> FindText:
     """Return a function that finds the main text. It imports the library, which takes a moment."""
-    fast = fast_markdown if markdown else fast_text
+    render = as_markdown if markdown else as_text
     check_choice(choice)
     if choice == "fast":
-        return fast
-    return _or_else(_balanced() if choice == "balanced" else _best(markdown=markdown), fast)
+        return fast_markdown if markdown else fast_text
+    return _or_else(_balanced() if choice == "balanced" else _best(markdown=markdown), render)
 
 
 def fast_text(document: Document, source: str) -> str:
-    """Return the main text; all text of a page that is too small to have one."""
-    text = document.main_text() or document.to_text()
-    if len(text) > len(source):  # tables are padded with blanks, and one wide cell widens every row
-        text = _PADDING.sub("  ", text)
-    return text.strip()
+    """Return the main text; all text of a page that has none."""
+    return _fast(document, source, as_text)
 
 
 def fast_markdown(document: Document, source: str) -> str:
-    """Return the main text as Markdown; all text of a page that is too small to have one."""
-    content = document.main_content()
-    text = (document if content is None else content).to_markdown(_PROSE)
-    if len(text) > len(source):
-        text = _PADDING.sub("  ", text)
-    return text.strip()
+    """Return the main text as Markdown; all text of a page that has none."""
+    return _fast(document, source, as_markdown)
+
+
+def _fast(document: Document, source: str, render: Render) -> str:
+    content = find_content(document, len(source))
+    return (render(content.root) if content else "") or _everything(source, render)
+
+
+def _everything(source: str, render: Render) -> str:
+    """Return all text of a small page whose text is only in what was removed; a large page is no such page."""
+    if len(source) > MAX_SLOW_CHARS:
+        return ""
+    document = parse(source, positions=False, allow_declarative_shadow_roots=False)
+    document.remove("template")
+    body = document.find("body") or document.root
+    return render(body) if body is not None else ""
 
 
 def _balanced() -> Callable[[str], str]:
@@ -94,8 +104,8 @@ def _best(*, markdown: bool) -> Callable[[str], str]:
     return find
 
 
-def _or_else(find: Callable[[str], str], fast: FindText) -> FindText:
-    """Return a finder that falls back to the fast text where another library finds none."""
+def _or_else(find: Callable[[str], str], render: Render) -> FindText:
+    """Return a finder that falls back to the fast text where another library keeps too little of a page."""
 
     def find_text(document: Document, source: str) -> str:
         text = ""
@@ -106,6 +116,9 @@ def _or_else(find: Callable[[str], str], fast: FindText) -> FindText:
                 raise
             except Exception:  # a bug of the library must not cost the page
                 text = ""
-        return text or fast(document, source)
+        content = find_content(document, len(source))
+        if text and (content is None or len(text) >= KEPT * unlinked(content.root)):
+            return text
+        return (render(content.root) if content else "") or text or _everything(source, render)
 
     return find_text
