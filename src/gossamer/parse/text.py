@@ -33,8 +33,8 @@ MAX_SLOW_CHARS: Final = 500_000
 # The modules that each choice imports, and their requirements for pip: the same as the extras in pyproject.toml.
 # trafilatura requires lxml-html-clean itself, but in a syntax that older versions of pip (23.2) do not understand.
 REQUIREMENTS: Final[dict[str, dict[str, str]]] = {
-    "balanced": {"resiliparse": "resiliparse>=1.0"},
-    "best": {"trafilatura": "trafilatura>=2.0", "lxml_html_clean": "lxml-html-clean"},
+    "balanced": {"resiliparse": "resiliparse>=1.0,<2"},
+    "best": {"trafilatura": "trafilatura>=2.0,<3", "lxml_html_clean": "lxml-html-clean"},
 }
 KEPT: Final = 0.4  # of the unlinked text of a page: a library that keeps less has missed what the page says
 
