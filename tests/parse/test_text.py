@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from turbohtml import parse
 
 from gossamer.cli import run
@@ -118,7 +119,7 @@ def test_the_command_that_is_named_installs_it(choice: Choice, library: str, mon
     command = shlex.split(str(mistake.value).partition("install it with ")[2])
     # It is there already, so that pip need not ask an index.
     done = subprocess.run([*command, "--dry-run", "--no-index"], capture_output=True, text=True, timeout=120)
-    assert f"Requirement already satisfied: {REQUIREMENTS[choice][library]}" in done.stdout, done.stderr
+    assert f"Requirement already satisfied: {Requirement(REQUIREMENTS[choice][library])}" in done.stdout, done.stderr
 
 
 def test_the_extras_name_what_is_asked_for() -> None:
