@@ -77,8 +77,6 @@ def _read_document(
         hrefs = [*dict.fromkeys(hrefs + frame_links(document, shown, url, base, has_base=has_base))]
     links = [] if wishes.nofollow else resolve_links(hrefs, base, charset)
     found_anchors = find_anchors(document, base, charset, has_base=has_base) if anchors else []
-    refresh = refresh_of(metas, head.refresh, base, url)
-    canonical = canonical_of(document, base)
     title = _title_of(document)
     declared = declared_language(document, metas, head)
     dates = find_dates(document, metas, source)
@@ -86,7 +84,7 @@ def _read_document(
     text = find_text(document, source) if shown is None else shown.to_text().strip()
     row = _row(inflated, head, charset=charset, title=title, text=text, declared=declared)._replace(
         links=len(links),
-        canonical=canonical,
+        canonical=canonical_of(document, base),
         signals=wishes.signals,
         **dates._asdict(),
     )
@@ -94,7 +92,7 @@ def _read_document(
         row=row,
         links=links,
         anchors=found_anchors,
-        refresh=refresh,
+        refresh=refresh_of(metas, head.refresh, base, url),
         noindex=wishes.noindex,
         nofollow=wishes.nofollow,
         noai=wishes.noai,
