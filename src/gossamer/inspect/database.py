@@ -88,14 +88,14 @@ class QueryDatabase:
 
     def columns(self, query: str) -> list[tuple[str, str]]:
         """Return the names and types of the columns of a checked query."""
-        with self._asking():
+        with self.asking():
             relation = self._connection.sql(as_subquery(query))
             return [(name, str(kind)) for name, kind in zip(relation.columns, relation.types, strict=True)]
 
     @contextmanager
     def read(self, query: str, batch_rows: int = 2_000) -> Iterator[pa.RecordBatchReader]:
         """Yield a reader of the rows of a checked query."""
-        with self._asking():
+        with self.asking():
             reader = self._connection.sql(as_subquery(query)).to_arrow_reader(batch_rows)
             try:
                 yield reader
@@ -104,7 +104,7 @@ class QueryDatabase:
 
     def count(self, query: str) -> int:
         """Return how many rows a checked query returns."""
-        with self._asking():
+        with self.asking():
             (rows,) = self._connection.execute(f"select count(*) from ({query}\n)").fetchall()[0]  # noqa: S608
             return int(rows)
 
@@ -132,7 +132,8 @@ class QueryDatabase:
             self._connection.execute(f"create view {views.SITES.name} as {views.SITES_SQL}")
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
+    def asking(self) -> Iterator[None]:
+        """Raise an error of DuckDB as the operator's mistake, or as damage."""
         try:
             yield
         except duckdb.Error as error:
@@ -183,7 +184,8 @@ def open_tables(
         stack.enter_context(ended_by_ctrl_c(connection))
         database = QueryDatabase(connection, folders, parts)
         _confine(connection, scratch, [part.path for found in parts.values() for part in found])
-        database.make_views(names, with_via=with_via)
+        with database.asking():  # a part whose content has changed is read here first
+            database.make_views(names, with_via=with_via)
         connection.execute("set lock_configuration = true")
         yield database
 
