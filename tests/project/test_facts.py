@@ -52,6 +52,8 @@ EXCEPTIONS = {
     ),
     **dict.fromkeys(("allowed_paths", "json_execute_serialized_sql"), "DuckDB's"),
     **dict.fromkeys(("start_urls", "allowed_domains", "custom_settings"), "Scrapy's"),
+    **dict.fromkeys(("published_time", "updated_time"), "of Open Graph"),
+    "main_text": "turbohtml's",
     "foreign_host": "a label of `gossamer_sitemap_entries_total`",
     "robots_b64": "a key of the JSON that `check robots` reads",
 }

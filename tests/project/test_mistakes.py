@@ -213,7 +213,7 @@ def spoil_lock() -> None:
             "There is no crawl.toml in crawl-data: `gossamer crawl` writes it when it starts.",
         ),
         (spoil_frontier, ["status"], "(file is not a database): bring back a whole copy of that file, or begin a new"),
-        (spoil_lock, ["status"], "crawl-data/lock cannot be used (Is a directory): remove that folder, or use another"),
+        (spoil_lock, ["crawl"], "crawl-data/lock is a folder: remove it, or choose another folder with --data-dir."),
     ],
 )
 def test_a_crawl_that_lacks_something_is_a_mistake(

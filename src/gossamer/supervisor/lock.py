@@ -45,6 +45,9 @@ def hold_folder(folder: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
     """Hold the folder's lock while the block runs; yield the descriptor that workers inherit."""
     try:
         descriptor = open_descriptor(folder / FILE_NAME, os.O_RDWR | os.O_CREAT)
+    except IsADirectoryError:
+        message = f"{folder / FILE_NAME} is a folder: remove it, or choose another folder with --data-dir."
+        raise GossamerError(message) from None
     except OSError as error:
         raise GossamerError(f"{folder} cannot be written to ({error.strerror}): choose another folder.") from None
     try:
