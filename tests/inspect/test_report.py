@@ -269,7 +269,7 @@ def big_table(folder: Path, rows_: int) -> None:
         numbers = range(rows_)
         arrays = []
         for column in table.columns:
-            if column.name == "url_hash":
+            if pa.types.is_fixed_size_binary(column.type):
                 values = pa.array([number.to_bytes(16, "big") for number in numbers], column.type)
             elif column.name == "site":
                 values = pa.array([f"site-{number % 5_000}.test" for number in numbers])

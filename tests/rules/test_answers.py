@@ -26,6 +26,7 @@ from gossamer.rules.answers import (
     shows_trouble,
 )
 from gossamer.rules.pace import DAY_S, PaceSettings
+from gossamer.turn.state import CUT_CAUSES
 from gossamer.urls import hash_url, host_of
 from tests.rules.samples import NOW_AT, failed, fetched
 
@@ -132,7 +133,7 @@ def test_a_page_that_is_given_up_still_tells_how_long_its_site_wants_to_be_left_
 def test_every_reason_that_fetch_can_give_is_deliberately_treated() -> None:
     given_by_fetch = reasons_that_fetch_names()
     assert len(given_by_fetch) > 10
-    assert given_by_fetch <= TEMPORARY_REASONS | PERMANENT_REASONS | {Reason.CANCELLED}
+    assert given_by_fetch <= TEMPORARY_REASONS | PERMANENT_REASONS | {Reason.CANCELLED, *CUT_CAUSES}
     assert not TEMPORARY_REASONS & PERMANENT_REASONS
 
 

@@ -55,9 +55,10 @@ def test_links_to_the_ports_of_the_web_are_followed(target: str) -> None:
     assert refusal(target, by="http://a.test:8080") is None
 
 
-def test_a_port_is_followed_from_pages_on_it_and_where_the_operator_allows_it() -> None:
+def test_a_port_is_followed_from_pages_on_such_a_port_and_where_the_operator_allows_it() -> None:
     assert refusal("http://b.test:8080/", by="http://a.test:8080") is None
-    assert refusal("http://b.test:8081/", by="http://a.test:8080") is Reason.PORT_REFUSED
+    assert refusal("http://b.test:8081/", by="http://a.test:8080") is None
+    assert refusal("http://b.test:8081/", by="http://a.test") is Reason.PORT_REFUSED
     assert refusal("http://b.test:8081/", ports=(8081,)) is None
     assert refusal("http://[::2]:8080/", by="http://[::1]:8080") is Reason.IP_HOST
 

@@ -13,12 +13,14 @@ from gossamer.store.reading import page_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
     from gossamer.api.page import Page
+    from gossamer.inspect.database import QueryDatabase
 
 _BATCH_ROWS: Final = 200  # in memory at a time: pages may be large
 
@@ -26,21 +28,20 @@ _BATCH_ROWS: Final = 200  # in memory at a time: pages may be large
 class Rows:
     """The rows of a query. The query runs, on what is stored by then, each time the rows are read."""
 
+    with_urls_in_via = True
+
     def __init__(self, folders: list[Path], sql: str) -> None:
         self._folders = folders
         self._sql = sql
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows as Arrow batches. A few hundred rows are in memory at a time."""
-        with (
-            open_tables(self._folders, self._sql) as database,
-            database.read(database.check(self._sql), _BATCH_ROWS) as reader,
-        ):
+        with self._open() as database, database.read(database.check(self._sql), _BATCH_ROWS) as reader:
             yield from reader
 
     def to_arrow(self) -> pa.Table:
         """Return all rows as an Arrow table."""
-        with open_tables(self._folders, self._sql) as database, database.read(database.check(self._sql)) as reader:
+        with self._open() as database, database.read(database.check(self._sql)) as reader:
             return reader.read_all()
 
     def to_pandas(self) -> pd.DataFrame:
@@ -59,6 +60,9 @@ class Rows:
             raise _missing("polars") from None
         return pl.DataFrame(self.to_arrow())
 
+    def _open(self) -> AbstractContextManager[QueryDatabase]:
+        return open_tables(self._folders, self._sql, with_urls_in_via=self.with_urls_in_via)
+
 
 class QueryRows(Rows):
     """The rows of a query that the program wrote."""
@@ -71,6 +75,8 @@ class QueryRows(Rows):
 
 class Pages(Rows):
     """Stored pages: the latest one of each URL."""
+
+    with_urls_in_via = False  # a page that is read has the fields of a page that is delivered
 
     def __iter__(self) -> Iterator[Page]:
         """Yield pages one by one, in no particular order."""

@@ -158,17 +158,22 @@ def _view(name: str, rows: str, *, with_via: bool) -> str:
 
 @contextmanager
 def open_tables(
-    folders: Sequence[Path], mentioned_in: str, *, only: Mapping[tuple[Path, str], int] | None = None
+    folders: Sequence[Path],
+    mentioned_in: str,
+    *,
+    only: Mapping[tuple[Path, str], int] | None = None,
+    with_urls_in_via: bool = True,
 ) -> Iterator[QueryDatabase]:
     """Open the tables that some SQL mentions, as they are now; all tables if it mentions none.
 
-    `only` names the files of `pages` to use, and how many rows of each: see `snapshot`.
+    `only` names the files of `pages` to use, and how many rows of each: see `snapshot`. Without `with_urls_in_via`, the
+    column `via` has the hashes that are stored.
     """
     snapshot.check_folders(folders)
     names = {view.name for view in views.views()}
     words = set(re.findall(r"\w+", mentioned_in.lower()))
     names = views.with_what_they_use(names & words or names)
-    with_via = views.names_via(mentioned_in) and bool(names & _WITH_VIA)
+    with_via = with_urls_in_via and views.names_via(mentioned_in) and bool(names & _WITH_VIA)
     if with_via:
         names |= {REQUESTS.name}
     with ExitStack() as stack:

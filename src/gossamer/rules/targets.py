@@ -40,7 +40,8 @@ class TargetRules(NamedTuple):
     def refuse(self, host: str, *, by: str, same_port: bool = True) -> Reason | None:
         """Return why a host to which the host `by` leads gets no request; None if it may get one.
 
-        Without `same_port`, the port counts as allowed: a seed may redirect to another port of its own site.
+        Without `same_port`, the port counts as allowed: a seed and a robots.txt may redirect to another port of
+        their own site.
         """
         if host == by:
             return None
@@ -48,7 +49,9 @@ class TargetRules(NamedTuple):
         if port in BLOCKED_PORTS:
             return Reason.PORT_REFUSED
         by_port, by_address = _door(by) if by else (0, "")
-        if same_port and port not in WEB_PORTS and port != by_port and port not in self.ports:
+        # Only seeds lead from the web's ports to others. Whoever crawls such a web crawls all of its ports.
+        is_open = port in WEB_PORTS or port in self.ports or (by_port and by_port not in WEB_PORTS)
+        if same_port and not is_open:
             return Reason.PORT_REFUSED
         return Reason.IP_HOST if address and address != by_address and not self.ip_hosts else None
 

@@ -152,6 +152,7 @@ BY_KEY: dict[str, dict[str, object]] = {
     "settle": {**HASHES, "outcomes": ["", ""]},
     "retry_later": {**HASHES, "not_before": [5, 5], "counted": [1, 1]},
     "bar": {**HASHES, "reasons": ["r", "r"]},
+    "forget_done": HASHES,
     "unbar": {**HASHES, "reasons": ["r", "r"]},
     "lower_seen": {**ONE_URL, "depth": 1},
     "lower_queue": {**ONE_URL, "depth": 1},
