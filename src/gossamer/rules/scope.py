@@ -64,8 +64,8 @@ class ScopeSettings:
     allow_ports: tuple[int, ...] = field(
         default=(),
         metadata={
-            "help": "Ports to which links are followed from any page, besides 80 and 443; a page on another port leads to "
-            "any; ports that browsers block are never contacted."
+            "help": "Ports to which links are followed from any page, besides 80 and 443; a page on another port leads "
+            "to any; ports that browsers block are never contacted."
         },
     )
     exclude_file: Path | None = field(
