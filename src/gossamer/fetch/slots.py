@@ -21,7 +21,7 @@ from gossamer.waste import NetworkLedger, network_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-QUIET_S: Final = 2.0  # a request that waits this long for an answer may wait in vain, unless all of them take so long
+QUIET_S: Final = 2.0  # a request that waits this long for an answer may wait in vain, unless all take that long
 MAX_QUIET_S: Final = 15.0
 USUAL_TIMES: Final = 4  # or this many times the median of the times that answers take, if that is longer
 TALKING_TIMES: Final = 4  # and for the body, this many times as long as for the head

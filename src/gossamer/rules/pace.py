@@ -162,7 +162,7 @@ def parse_retry_after(value: str, now_at: float) -> float | None:
 
 
 def backoff_s(pace_s: float, failures: int) -> float:
-    """Return the wait of a site that failed so many times in a row; 0 while that is normal."""
+    """Return the wait of a site after this many failures in a row; 0 while that is normal."""
     doublings = failures - FAILURES_BEFORE_BACKOFF
     if doublings <= 0:
         return 0.0

@@ -103,7 +103,7 @@ class Globs:
     """Patterns with `*` inside. One is split and tried only if its last piece can be in the path.
 
     The work for a path is bounded by steps, each a fraction of a microsecond. A file and a path that were not made for
-    each other never need so many. When the steps are used up, all globs count as those over the caps: see
+    each other never need that many. When the steps are used up, all globs count as those over the caps: see
     `reduce_rule`.
     """
 

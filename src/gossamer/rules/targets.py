@@ -49,7 +49,7 @@ class TargetRules(NamedTuple):
         if port in BLOCKED_PORTS:
             return Reason.PORT_REFUSED
         by_port, by_address = _door(by) if by else (0, "")
-        # Only seeds lead from the web's ports to others. Whoever crawls such a web crawls all of its ports.
+        # Only seeds lead from ports 80 and 443 to others. A crawl of a web on such ports follows links to all of them.
         is_open = port in WEB_PORTS or port in self.ports or (by_port and by_port not in WEB_PORTS)
         if same_port and not is_open:
             return Reason.PORT_REFUSED

@@ -214,7 +214,7 @@ class Turn:
             self.settle(url, GivenUp(reason=reason_for(url, self.site.hosts.get(url.host), verdict.reason)))
 
     def judge_unread(self, url: QueuedUrl, failed: ParseFailed) -> Outcome:
-        """Return the outcome of a page that could not be read; one that nobody tried to read is fetched again later."""
+        """Return the outcome of a page that could not be read; one that waited in vain is fetched again later."""
         if failed.reason is not Reason.PARSER_BUSY:
             return GivenUp(reason=reason_for(url, self.site.hosts.get(url.host), failed.reason))
         self.crowded_out = WaitCause.PARSER_SHARE

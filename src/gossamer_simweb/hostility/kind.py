@@ -155,7 +155,7 @@ def ordinary_front(url: HostileUrl) -> HostileAnswer:
 
 
 def scripted(*pieces: bytes | float, ending: Ending = Ending.CLOSE, status: int = 200) -> HostileAnswer:
-    """Return an answer that sends these pieces in place of a response, with pauses of so many seconds."""
+    """Return an answer that sends these pieces in place of a response, with pauses of this many seconds."""
     return HostileAnswer(status, script=lambda: iter(pieces), ending=ending)
 
 
