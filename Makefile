@@ -5,7 +5,7 @@ ARGS ?=
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bare check lint format bench chaos fuzz lock reference golden screenshots
+.PHONY: help setup test bare check lint format bench chaos fuzz audit lock reference real golden screenshots
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -41,8 +41,14 @@ chaos: setup  ## Inflict faults on crawls, all in short, or one in full: make ch
 fuzz: setup  ## Search for inputs that break a reader of foreign bytes, ten minutes each: make fuzz ARGS="--seconds 60 robots"
 	$(PYTHON) -m tests.fuzz $(ARGS)
 
+audit:  ## Look for known holes in the versions that the lock files pin; needs the internet
+	$${GOSSAMER_PYTHON:-python3} tools/audit.py
+
 reference: setup  ## Generate docs/reference from the code
 	$(PYTHON) tools/reference.py
+
+real: setup  ## Compare crawls of real manuals with wget, by hand on Debian 12: make real ARGS="--sites git,sqlite"
+	$(PYTHON) tools/real_manuals.py $(ARGS)
 
 golden: setup  ## Rewrite tests/golden after an intended change of crawls: make golden ARGS="redirects"
 	$(PYTHON) -m tests.golden $(ARGS)

@@ -13,6 +13,7 @@ NAMES = (
         "seeding",
         "move",
         "workbench",
+        "addresses",
         "store",
         "parse",
         "text",

@@ -24,6 +24,7 @@ CAMPAIGNS = {  # what is inflicted, and the module whose `main` takes the argume
     "planted": "chaos.planted",
     "manners": "chaos.manners",
     "hostile": "chaos.hostile",
+    "victim": "chaos.victim",
     "soak": "chaos.soak",
 }
 LONG = ("soak",)  # has no short form

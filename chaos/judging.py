@@ -109,9 +109,10 @@ def judge_log(run: Run, crawl: Crawl, *, losses: Sequence[Loss] = (), clock_jump
     return verdict
 
 
-def verify(run: Run, folder: Path, *, clock_jumps: bool = False) -> None:
-    """Run `gossamer verify` on a folder. It judges conduct by the wall clock: not if that jumps."""
-    command = [sys.executable, "-m", "gossamer", "verify", "--json", "--data-dir", str(folder)]
+def verify(run: Run, *folders: Path, clock_jumps: bool = False) -> None:
+    """Run `gossamer verify` on the folders of a crawl. It judges conduct by the wall clock: not if that jumps."""
+    named = [flag for folder in folders for flag in ("--data-dir", str(folder))]
+    command = [sys.executable, "-m", "gossamer", "verify", "--json", *named]
     said = subprocess.run(command, capture_output=True, text=True, env=environment())
     try:
         checks = json.loads(said.stdout)["checks"]

@@ -17,8 +17,12 @@ import json
 import multiprocessing
 import shutil
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 import gossamer_simweb as simweb
 from chaos.campaign import Campaign, Run, Size
@@ -30,6 +34,7 @@ from tests.end_to_end.crawls import Crawl, wait_until
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Iterator
 
 DELAY_S: Final = 0.2
 RESUMED: Final = 10  # one of this many states is crawled to its end
@@ -66,12 +71,13 @@ def spoil(run: Run) -> None:
     CONTEXT.set_forkserver_preload(["chaos.rot_reading"])
     with simweb.serve(web(run, slow=0, crawl_delay=0, busy=0)) as server:
         bases = {name: run.folder / name for name in ("killed", "ended")}
+        frontiers = {name: run.new_frontier() for name in bases}
         pages = len(simweb.expected(server.web, server.seeds(), token="Gossamer").depths)
-        killed = Crawl(server, bases["killed"], delay_s=DELAY_S)
+        killed = Crawl(server, bases["killed"], delay_s=DELAY_S, frontier=frontiers["killed"])
         with killed.start(*FLAGS) as start:
             wait_for(killed, start, pages * 3 // 4)
             start.kill_group()
-        Crawl(server, bases["ended"], delay_s=DELAY_S).finish(*FLAGS)
+        Crawl(server, bases["ended"], delay_s=DELAY_S, frontier=frontiers["ended"]).finish(*FLAGS)
         url = server.seeds()[0]
         sound = {name: read(base, url, run.folder) for name, base in bases.items()}
         named = resumed = 0
@@ -86,7 +92,9 @@ def spoil(run: Run) -> None:
             )
             if number % RESUMED == RESUMED - 1:
                 resumed += 1
-                _resume(run, server, state, f"state {number} ({name}), {file}: {what}, resumed", file)
+                crawl = Crawl(server, state, delay_s=0.05, frontier=frontiers[name])
+                with _put_back(frontiers[name]):
+                    _resume(run, crawl, f"state {number} ({name}), {file}: {what}, resumed", file)
             if len(run.problems) == before:
                 shutil.rmtree(state)
     run.facts.append(f"{run.size.faults} states, {named} with a difference, each named; {resumed} resumed")
@@ -143,9 +151,23 @@ def _judge(
     return bool(differs)
 
 
-def _resume(run: Run, server: simweb.WebServer, state: Path, name: str, file: str) -> None:
+@contextmanager
+def _put_back(frontier: str) -> Iterator[None]:
+    """Let a resumed crawl change a database that all states share; afterwards it is as before."""
+    if not frontier:
+        yield
+        return
+    name = conninfo_to_dict(frontier)["dbname"]
+    with psycopg.connect(make_conninfo(frontier, dbname="postgres"), autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}_saved TEMPLATE {name}".encode())
+        yield
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+        server.execute(f"ALTER DATABASE {name}_saved RENAME TO {name}".encode())
+
+
+def _resume(run: Run, crawl: Crawl, name: str, file: str) -> None:
     """Crawl a state to its end: every page of a perfect crawl is settled, and no other."""
-    crawl = Crawl(server, state, delay_s=0.05)
+    state = crawl.folder
     with crawl.start(*FLAGS) as start:
         wait_until(lambda: start.status is not None, "the end of a crawl", timeout_s=TIMEOUT_S)
         status, said = start.status, start.said
@@ -154,7 +176,7 @@ def _resume(run: Run, server: simweb.WebServer, state: Path, name: str, file: st
         run.check(status == 2, f"{name}: it ended with {status}: {said[-500:]}")
         return
     run.check(status == 0, f"{name}: it ended with {status}: {said[-500:]}")
-    expected = simweb.expected(server.web, crawl.seeds, token="Gossamer")
+    expected = simweb.expected(crawl.server.web, crawl.seeds, token="Gossamer")
     with open_existing(state) as frontier:
         settled = {url_hash for _, url_hash, _ in frontier.settled()}
     missed = [url for url in expected.depths if identify(url).url_hash not in settled]
@@ -163,6 +185,6 @@ def _resume(run: Run, server: simweb.WebServer, state: Path, name: str, file: st
 
 CAMPAIGN = Campaign(
     name="rot", about=__doc__, full=Size(runs=5, faults=100, sites=4, pages=8),
-    short=Size(runs=1, faults=10, sites=2, pages=4), run=spoil, faults="states", engines=("sqlite",),
+    short=Size(runs=1, faults=10, sites=2, pages=4), run=spoil, faults="states",
 )  # fmt: skip
 main = CAMPAIGN.main

@@ -197,3 +197,10 @@ def test_html_is_read_as_in_a_crawl_and_its_parser_is_loaded_only_then() -> None
     script = "import sys; from gossamer.cli import run; run(['check', 'url', 'a:b']); print('turbohtml' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert said.stdout.splitlines()[-1] == "False"
+
+
+@pytest.mark.parametrize("subcommand", ["url", "robots", "address", "html"])
+def test_without_any_question_a_sentence_says_what_to_do(subcommand: str) -> None:
+    result = CliRunner().invoke(command, [subcommand], input=b"")
+    assert isinstance(result.exception, GossamerError)
+    assert str(result.exception).startswith("There is no question: write JSON lines to standard input;")

@@ -19,7 +19,7 @@ def test_with_equal_costs_and_one_item_per_key_the_order_is_that_of_arrival() ->
     for number in range(100):
         queue.push(f"site {number}", number)
     assert [queue.pop()[1] for _ in range(100)] == [*range(100)]
-    assert not queue
+    assert not queue.size
     with pytest.raises(IndexError):
         queue.pop()
 
@@ -96,13 +96,13 @@ def test_nothing_is_lost_and_a_key_keeps_its_order(steps: list[str | tuple[str, 
         if isinstance(step, str):
             queue.push(step, number)
             model.setdefault(step, deque()).append(number)
-        elif queue:
+        elif queue.size:
             key, item = queue.pop()
             assert item == model[key].popleft()
             queue.charge(key, step[1])
-        assert len(queue) == sum(map(len, model.values()))
+        assert queue.size == sum(map(len, model.values()))
     assert Counter(queue.clear()) == Counter(item for line in model.values() for item in line)
-    assert not queue
+    assert not queue.size
 
 
 @given(st.lists(st.lists(COSTS, min_size=1, max_size=5), min_size=2, max_size=6), st.integers(10, 200))
@@ -119,3 +119,25 @@ def test_keys_that_always_wait_are_charged_the_same_within_one_item_each(costs: 
     for one in spent:
         for other in spent:
             assert abs(spent[one] - spent[other]) <= max(costs[int(one)]) + max(costs[int(other)]) + 1e-3
+
+
+def test_an_item_that_never_waited_is_charged_as_if_it_had() -> None:
+    served, popped = FairQueue[str](), FairQueue[str]()
+    for _ in range(3):  # the key is idle in between: it owes only its last item
+        served.serve("dear", 1.0)
+        popped.push("dear", "page")
+        popped.pop()
+        popped.charge("dear", 1.0)
+    for queue in (served, popped):
+        queue.push("dear", "page")
+        for number in range(3):
+            queue.push("cheap", f"{number}")
+    orders = []
+    for queue in (served, popped):
+        order = []
+        while queue.size:
+            key, _ = queue.pop()
+            queue.charge(key, 0.4 if key == "cheap" else 1.0)
+            order.append(key)
+        orders.append(order)
+    assert orders[0] == orders[1] == ["cheap", "cheap", "cheap", "dear"]

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.page_process import child
+from gossamer.page_process import starting
 from gossamer.page_process.frames import (
     LENGTH_BYTES,
     PageTerms,
@@ -33,7 +33,18 @@ from gossamer.page_process.frames import (
     unpack_reply,
     unpack_terms,
 )
-from gossamer.page_process.layouts import BYTES, HASH, INT16, MAX_ITEMS, TEXT, TEXTS, TIME, FrameError, Layout
+from gossamer.page_process.layouts import (
+    BYTES,
+    HASH,
+    INT16,
+    LONG_TEXT,
+    MAX_ITEMS,
+    TEXT,
+    TEXTS,
+    TIME,
+    FrameError,
+    Layout,
+)
 from gossamer.page_process.process import PageProcess
 from gossamer.page_process.settings import PageSettings
 from gossamer.parse import links, sitemaps
@@ -55,6 +66,7 @@ PARSED = ParsedPage(
     noindex=False,
     nofollow=True,
     noai=True,
+    links_cut=True,
 )
 
 
@@ -116,16 +128,20 @@ def test_what_is_left_of_a_broken_reply_can_be_stored(data: st.DataObject, chang
 
 
 HOSTILE_VALUES: dict[str, tuple[Layout, bytes]] = {
-    "a text that is not UTF-8": (Layout(TEXT), struct.pack("<I", 1) + b"\xff"),
-    "half of a surrogate pair": (Layout(TEXT), struct.pack("<I", 3) + b"\xed\xa0\x80"),
-    "a hash that is too short": (Layout(HASH), struct.pack("<I", 1) + b"x"),
-    "a time that is not a number": (Layout(TIME), struct.pack("<d", float("nan"))),
-    "a time beyond all calendars": (Layout(TIME), struct.pack("<d", 1e12)),
-    "a time before all computers": (Layout(TIME), struct.pack("<d", -1.0)),
-    "too many items": (Layout(TEXTS), struct.pack("<I", MAX_ITEMS + 1) + b"\0" * (MAX_ITEMS + 1)),
-    "a list without its end": (Layout(TEXTS), struct.pack("<I", 1) + b"x"),
-    "a length beyond the end": (Layout(BYTES, BYTES), struct.pack("<II", 1, 2**32 - 1) + b"xy"),
-    "a length before the end": (Layout(BYTES), struct.pack("<I", 1) + b"xy"),
+    "a text that is not UTF-8": (Layout(LONG_TEXT), struct.pack("<II", 0, 1) + b"\xff"),
+    "half of a surrogate pair": (Layout(LONG_TEXT), struct.pack("<II", 0, 3) + b"\xed\xa0\x80"),
+    "a short text that is not UTF-8": (Layout(TEXT), struct.pack("<I", 2) + b"\xff\0"),
+    "one text too many": (Layout(TEXT), struct.pack("<I", 2) + b"\0\0"),
+    "one text too few": (Layout(TEXT, TEXT), struct.pack("<I", 1) + b"\0"),
+    "a short text without its end": (Layout(TEXT), struct.pack("<I", 2) + b"\0x"),
+    "a hash that is too short": (Layout(HASH), struct.pack("<II", 0, 1) + b"x"),
+    "a time that is not a number": (Layout(TIME), struct.pack("<dI", float("nan"), 0)),
+    "a time beyond all calendars": (Layout(TIME), struct.pack("<dI", 1e12, 0)),
+    "a time before all computers": (Layout(TIME), struct.pack("<dI", -1.0, 0)),
+    "too many items": (Layout(TEXTS), struct.pack("<II", 0, MAX_ITEMS + 1) + b"\0" * (MAX_ITEMS + 1)),
+    "a list without its end": (Layout(TEXTS), struct.pack("<II", 0, 1) + b"x"),
+    "a length beyond the end": (Layout(BYTES, BYTES), struct.pack("<III", 0, 1, 2**32 - 1) + b"xy"),
+    "a length before the end": (Layout(BYTES), struct.pack("<II", 0, 1) + b"xy"),
     "too short": (Layout(INT16), b"\0"),
     "nothing": (Layout(BYTES), b""),
 }
@@ -195,16 +211,16 @@ HOSTILE_FRAMES: dict[str, bytes] = {
 async def test_a_process_that_was_taken_over_costs_its_page_and_itself(
     what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spawn, spawned = child._spawn, []
+    spawn, spawned = starting._spawn, []
 
-    def spawn_hostile(theirs: Any) -> subprocess.Popen[bytes]:
+    def spawn_hostile(theirs: Any, *arguments: str) -> subprocess.Popen[bytes]:
         spawned.append(theirs)
         if len(spawned) > 1:
-            return spawn(theirs)
+            return spawn(theirs, *arguments)
         command = [sys.executable, "-I", "-S", "-c", TAKEN_OVER, what, HOSTILE_FRAMES[what].hex()]
         return subprocess.Popen(command, stdin=theirs.fileno())
 
-    monkeypatch.setattr(child, "_spawn", spawn_hostile)
+    monkeypatch.setattr(starting, "_spawn", spawn_hostile)
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     async with PageProcess(SETTINGS, agent="gossamer") as pages:
         if what == "unasked":

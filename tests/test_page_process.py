@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import brotli
+import psutil
 import pytest
 import uvloop
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.page_process import child, lane
+from gossamer.page_process import lane, starting
 from gossamer.page_process.frames import LENGTH_BYTES, Reply, pack_page, unpack_page, unpack_reply
 from gossamer.page_process.process import MAX_COSTLY_PAGES, PAGES_IN_PIPE, PageProcess
 from gossamer.page_process.settings import PageSettings
@@ -326,7 +327,8 @@ def costly(address: str = "") -> Fetched:
 async def test_pages_behind_a_costly_one_wait_for_a_slice_and_the_costly_one_is_read_all_the_same() -> None:
     async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=0.05) as pages:
         assert_is(await pages.read(page(0), site="good", archive=True), 0)
-        slow = [asyncio.create_task(pages.read(costly(), site=f"bad {one}", archive=True)) for one in range(3)]
+        long = long_page(1_000_000)  # three of them take longer than a hundred small ones, also on a busy machine
+        slow = [asyncio.create_task(pages.read(long, site=f"bad {one}", archive=True)) for one in range(3)]
         good = [asyncio.create_task(pages.read(page(one), site=f"good {one}", archive=True)) for one in range(100)]
         for number, found in enumerate(await asyncio.gather(*good)):
             assert_is(found, number)
@@ -623,7 +625,7 @@ async def test_without_memory_for_a_new_process_pages_fail_instead_of_waiting_fo
     async with PageProcess(SETTINGS, agent="Gossamer") as pages:
         assert_is(await pages.read(page(0), archive=True), 0)
         with monkeypatch.context() as short:
-            short.setattr(child, "_spawn", no_memory)
+            short.setattr(starting, "_spawn", no_memory)
             reading = asyncio.ensure_future(pages.read(page(1), archive=True))
             assert pages.pid is not None
             os.kill(pages.pid, signal.SIGKILL)
@@ -797,3 +799,45 @@ async def test_what_is_no_sitemap_or_takes_too_long_costs_only_itself() -> None:
     assert refused == ParseFailed(reason=Reason.BAD_SITEMAP, detail="an HTML page")
     assert late == ParseFailed(reason=Reason.PARSE_DEADLINE, detail="took more than 0.1 s of processor time")
     assert isinstance(after, ParsedSitemap)
+
+
+async def lose(pages: PageProcess) -> int:
+    """Kill the process, wait for the next one, and return the process id of what started it."""
+    lost = pages.pid
+    assert lost is not None
+    os.kill(lost, signal.SIGKILL)
+    await until(lambda: pages.pid not in (None, lost))
+    assert pages.pid is not None
+    return int(psutil.Process(pages.pid).ppid())
+
+
+@LINUX
+@on_a_loop
+async def test_after_the_first_loss_processes_are_forked_from_one_that_is_ready() -> None:
+    before = {child.pid for child in psutil.Process().children(recursive=True)}  # of other tests
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        parent, losses = os.getpid(), 0
+        while parent == os.getpid():  # the process to fork from takes as long to start as any other
+            assert_is(await pages.read(page(losses), archive=True), losses)
+            parent, losses = await lose(pages), losses + 1
+        assert_is(await pages.read(page(losses), archive=True), losses)
+        assert await lose(pages) == parent
+        assert_is(await pages.read(page(1), archive=True), 1)
+        os.kill(parent, signal.SIGKILL)  # takes the page process with it
+        assert_is(await pages.read(page(2), archive=True), 2)
+        readers = {child.pid for child in psutil.Process().children(recursive=True)} - before
+    assert readers
+    assert not [pid for pid in readers if psutil.pid_exists(pid)]
+
+
+@LINUX
+@on_a_loop
+async def test_a_stopped_forker_is_done_without() -> None:
+    async with PageProcess(SETTINGS, agent="gossamer") as pages:
+        parent = os.getpid()
+        while parent == os.getpid():
+            assert_is(await pages.read(page(0), archive=True), 0)
+            parent = await lose(pages)
+        os.kill(parent, signal.SIGSTOP)
+        assert await lose(pages) == os.getpid()
+        assert_is(await pages.read(page(1), archive=True), 1)

@@ -35,6 +35,18 @@ def test_a_network_that_wastes_most_requests_is_wasteful_until_its_sites_answer(
     assert not ledger.is_wasteful("192.0.2.7")
 
 
+@pytest.mark.parametrize(("silent", "costly", "is_wasteful"), [(10, 0, False), (0, 3, False), (10, 3, True)])
+def test_silence_and_costly_pages_of_a_network_count_together(silent: int, costly: int, *, is_wasteful: bool) -> None:
+    ledger = NetworkLedger()
+    for _ in range(silent):
+        ledger.note_waste("192.0.2.1")
+    for _ in range(costly):
+        ledger.note_answer("192.0.2.2")  # robots.txt
+        ledger.note_answer("192.0.2.2")  # the page
+        ledger.note_costly("192.0.2.2")
+    assert ledger.is_wasteful("192.0.2.7") is is_wasteful
+
+
 def test_a_provider_with_some_dead_sites_is_not_wasteful() -> None:
     ledger = NetworkLedger()
     for _ in range(1_000):
@@ -58,4 +70,4 @@ def test_the_ledger_has_a_bound() -> None:
     ledger = NetworkLedger()
     for number in range(MAX_NETWORKS + 500):
         ledger.note_waste(f"10.{number >> 8}.{number & 255}.1")
-    assert len(ledger._networks) == MAX_NETWORKS
+    assert len(ledger.networks) == MAX_NETWORKS

@@ -569,3 +569,48 @@ class WorkbenchAgainstModel(RuleBasedStateMachine):
 
 WorkbenchAgainstModel.TestCase.settings = hypothesis_settings(max_examples=150, stateful_step_count=60)
 TestWorkbenchAgainstModel = WorkbenchAgainstModel.TestCase
+
+
+# ---------------------------------------------------------------------------- addresses
+
+
+def parked(bench: Workbench, *names: str, address: str = "192.0.2.1") -> None:
+    for name in names:
+        bench.take_in(claim(name), 0.0)
+        bench.park(begin(bench, 0.0), address)
+
+
+def test_parked_sites_wait_in_line_for_their_address_and_count_as_idle() -> None:
+    bench = workbench()
+    parked(bench, "a.test", "b.test")
+    parked(bench, "c.test", address="192.0.2.2")
+    assert bench.next_turn(1_000.0) is None
+    assert (bench.parked, bench.busy, bench.due, bench.urls) == (3, 0, 0, 3)
+    assert bench.parked_at("192.0.2.1") == 2
+    assert {site.site for site in bench.idle_sites()} == {"a.test", "b.test", "c.test"}
+    first = bench.next_parked("192.0.2.1", 0.0)
+    assert first is not None
+    assert (first.site, bench.busy, bench.parked) == ("a.test", 1, 2)
+    assert not bench.finish(first, 70.0) or bench.parked_at("192.0.2.1") == 1
+
+
+def test_a_parked_site_that_is_removed_leaves_its_line() -> None:
+    bench = workbench()
+    parked(bench, "a.test", "b.test")
+    bench.remove("a.test")
+    bench.take_in(claim("a.test", epoch=2), 0.0)
+    following = bench.next_parked("192.0.2.1", 0.0)
+    assert following is not None
+    assert following.site == "b.test"
+    assert not bench.is_parked("192.0.2.1")
+    assert bench.next_parked("192.0.2.1", 0.0) is None
+    assert begin(bench, 0.0).epoch == 2
+
+
+def test_parked_sites_do_not_keep_the_workbench_from_claiming_others() -> None:
+    bench = workbench(sites=1_000)
+    parked(bench, *(f"{number}.test" for number in range(300)))
+    assert bench.wants(0.0) >= LEAST_STOCK_SITES
+    assert bench.has_room_to_park
+    parked(bench, *(f"{number}.test" for number in range(300, 500)))
+    assert not bench.has_room_to_park

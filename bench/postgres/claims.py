@@ -83,7 +83,7 @@ def claim_plan(frontier: PostgresFrontier, shard: int) -> list[dict[str, Any]]:
     connection = db._connected()  # noqa: SLF001
     values = {
         "crawl": db.crawl, "worker": db.worker, "shard": shard, "sites": CLAIM_SITES, "left": 1 << 62,
-        "now_ms": 1 << 50, "delay_ms": 70_000, "more_hosts": 8, "site_limit": NO_SITE_LIMIT,
+        "now_ms": 1 << 50, "delay_ms": 70_000, "more_hosts": 8, "most_urls": NO_SITE_LIMIT, "site_limit": NO_SITE_LIMIT,
     }  # fmt: skip
     places = {name: f"${number}" for number, name in enumerate(values, start=1)}
     types = ", ".join(["int8"] * len(values))

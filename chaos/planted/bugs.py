@@ -173,8 +173,24 @@ CRAWL_BUGS: Final = {
         seeds=5,
     ),
     "the lease is not looked at": Bug(
-        changes={"lease-ignored": value("True")},
+        changes={"lease-ignored": value("float('inf')")},
         tests="tests/worker/test_membership.py",
+    ),
+    "a late heartbeat lowers a share of addresses": Bug(
+        changes={"late-heartbeat-lowers-share": drop_operand(0)},
+        tests="tests/frontier/protocol/test_shares.py",
+    ),
+    "the shares of addresses add up to more than the whole": Bug(
+        changes={"shares-add-up-to-more": argument(1, "WHOLE")},
+        tests="tests/frontier/protocol/test_shares.py",
+    ),
+    "a worker that joins again keeps what it may send to addresses": Bug(
+        changes={"rejoined-worker-keeps-allowance": delete()},
+        tests="tests/rules/test_address_pace.py",
+    ),
+    "an address may be asked again at once": Bug(
+        changes={"address-asked-at-once": delete()},
+        tests="tests/rules/test_address_pace.py",
     ),
     "requests begin without a lease": Bug(
         changes={"request-without-lease": drop_operand(0)},
@@ -216,7 +232,7 @@ CRAWL_BUGS: Final = {
         fault="outage",
     ),
     "the delay runs from the beginning of a request": Bug(
-        changes={"delay-from-begin-of-request": substitute(r"\+ hang_up_s\(.*\)", "- answer.duration_s")},
+        changes={"delay-from-begin-of-request": value("{} - answer.duration_s")},
         seeds=20,
     ),
     "waits are counted on the wall clock": Bug(

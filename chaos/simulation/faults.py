@@ -72,6 +72,7 @@ class Terms:
     has_threads: bool  # whether loops run while their threads work; slower
     checks_files: bool  # whether every stored byte is checked at the end; slower
     events: tuple[Event, ...]
+    address_delay_s: float
 
     def holds(self, name: str) -> bool:
         """Return whether the crawl has a fault of this name, or a `lease`."""
@@ -113,6 +114,7 @@ def draw_terms(dice: Random) -> Terms:
         has_threads=dice.random() < 0.1,
         checks_files=dice.random() < 0.2,
         events=tuple(sorted(events, key=lambda event: event.at_s)),
+        address_delay_s=dice.choice((0.05, 0.1, 0.25)),
     )
 
 

@@ -98,6 +98,7 @@ def _settings(terms: Terms, scope: Scope) -> Settings:
     sections = {name: section() for name, section in SECTIONS.items()}
     sections["pace"] = PaceSettings(
         delay_s=terms.delay_s,
+        address_delay_s=terms.address_delay_s,
         step_gap_s=terms.step_gap_s,
         retry_wait_s=RETRY_WAIT_S,
         max_tries=MAX_TRIES,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 UNNOTICED: Final = 2  # failures that may count before three sites together look like an outage
 MAX_CONNECTING_S: Final = 0.8  # a request that was under way when a worker got an order arrives within this time
+ADDRESS_WINDOW_S: Final = 10.0
 EPSILON_S: Final = 1e-6  # rounding errors of sums of seconds
 
 
@@ -37,6 +38,7 @@ class Ticket:
     request: LoggedRequest
     is_page: bool
     is_outside: bool  # of the site's turns: another one's robots.txt redirects there
+    address: str = ""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -51,6 +53,7 @@ class Monitor:
     delay_s: float
     inner_gap_s: float
     in_flight_limit: int
+    address_delay_s: float = 0.0
     keep_trace: bool = False
     broken: str = ""  # the first invariant that did not hold
     is_outage: bool = False  # no server can be reached
@@ -73,6 +76,7 @@ class Monitor:
         default_factory=set
     )  # processes, and the URLs that they fetched outside of turns
     _in_flight: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by process
+    _asked_s: dict[str, list[tuple[float, str]]] = field(default_factory=lambda: defaultdict(list))  # by address
     _excluded: dict[str, tuple[float, frozenset[str]]] = field(
         default_factory=dict
     )  # by process: its excluded sites, and since when
@@ -187,6 +191,7 @@ class Monitor:
         site, process = ticket.site, ticket.process
         self.note(process, f"asks {ticket.url}")
         self._look_at_place(ticket)
+        self._look_at_address(ticket)
         owner = self._owner.get(site)
         if not ticket.is_outside and (owner is None or self._workers[owner[0]] != process):
             self.fail(f"{process} asks {ticket.url}, whose site is not its own ({owner})")
@@ -202,6 +207,20 @@ class Monitor:
             if self._in_flight[process] > self.in_flight_limit:
                 self.fail(f"{process} has {self._in_flight[process]} pages in flight")
         self._under_way[ticket.place] = ticket
+
+    def _look_at_address(self, ticket: Ticket) -> None:
+        """Check that all workers together keep their promise to an address, whatever the sites and the names."""
+        if not self.address_delay_s:
+            return
+        asked = self._asked_s[ticket.address]
+        asked.append((self.now_s, ticket.process))
+        for first in range(len(asked) - 1, -1, -1):
+            began_s = asked[first][0]
+            if began_s < self.now_s - ADDRESS_WINDOW_S:
+                break
+            processes = {process for _, process in asked[first:]}
+            if len(asked) - first > (self.now_s - began_s) / self.address_delay_s + len(processes) + EPSILON_S:
+                self.fail(f"{ticket.address} got {len(asked) - first} requests within {self.now_s - began_s:.3f} s")
 
     def _look_at_place(self, ticket: Ticket) -> None:
         """Check that a request is the only one, not too early and, outside of turns, for a URL not fetched before."""

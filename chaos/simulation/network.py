@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 from chaos.simulation.monitor import MAX_CONNECTING_S, Ticket
 from gossamer.fetch import FetchLoad
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from chaos.simulation.monitor import Monitor
     from chaos.simulation.web import Failure, SmallWeb
 
+ADDRESSES: Final = 3  # of all servers
 RETRY_AFTER_S: Final = 2
 HANG_UP_S: Final = 0.15  # at most, until a server notices that the crawler hung up
 NO_CONNECTION: Final = frozenset(
@@ -70,6 +72,11 @@ class Network:
         answer = self._answers.respond(scheme, name, target)
         return answer or PlannedResponse(404, b"", b"")
 
+    def address_of(self, url: str) -> str:
+        """Return the address of a URL's host; sites share a few of them."""
+        _, name, _ = split_url(url)
+        return f"192.0.2.{1 + crc32(site_of(name).encode()) % ADDRESSES}"
+
     def connecting_s(self) -> float:
         """Return how long it takes to connect."""
         return self.dice.uniform(0.001, 0.06 if self.dice.random() < 0.8 else MAX_CONNECTING_S)
@@ -96,10 +103,23 @@ class SimulatedFetcher:
     def release(self, size_bytes: int) -> None:
         """Forget a body."""
 
+    def recall(self, host: str) -> tuple[str, ...]:
+        """Return the address of a host."""
+        return (self._network.address_of(f"{host}/"),)
+
+    async def locate(self, url: str) -> tuple[str, ...]:
+        """Return the address of a URL."""
+        return (self._network.address_of(url),)
+
+    def is_own(self, address: str) -> bool:  # noqa: ARG002 - none is
+        """Return whether an address is the operator's own."""
+        return False
+
     async def fetch(
         self,
         url: str,
         *,
+        address: str | None = None,  # noqa: ARG002 - there is only one
         kind: RequestKind = RequestKind.PAGE,
         for_links: bool = False,  # noqa: ARG002 - HTML is accepted here
         before_send: Callable[[], bool] | None = None,
@@ -112,7 +132,11 @@ class SimulatedFetcher:
 
         def failed(reason: Reason) -> Failed:
             return Failed(
-                url=url, reason=reason, address="192.0.2.1", started_at=started_at, duration_s=loop.time() - began_s
+                url=url,
+                reason=reason,
+                address=network.address_of(url),
+                started_at=started_at,
+                duration_s=loop.time() - began_s,
             )
 
         await asyncio.sleep(network.connecting_s())
@@ -136,7 +160,7 @@ class SimulatedFetcher:
             head=b"HTTP/1.1 %d Said\r\n%s\r\n" % (answer.status, answer.head),
             body=answer.body,
             type_refused=is_page and not any(accepted in answer.head for accepted in ACCEPTED),
-            address="192.0.2.1",
+            address=network.address_of(url),
             request_head=b"GET / HTTP/1.1\r\n\r\n",
             started_at=started_at,
             duration_s=loop.time() - began_s,
@@ -161,8 +185,9 @@ class _Exchange:
         is_page = kind is RequestKind.PAGE
         is_outside = kind is RequestKind.ROBOTS_ELSEWHERE
         self._ticket = Ticket(
-            process=process.name, site=site, url=url, request=request, is_page=is_page, is_outside=is_outside
-        )
+            process=process.name, site=site, url=url, request=request, is_page=is_page, is_outside=is_outside,
+            address=network.address_of(url),
+        )  # fmt: skip
         self._facts: dict[str, Any] = {"status": 0, "retryable": True}
         if not isinstance(failure, Reason):
             answer = self.answer

@@ -63,8 +63,9 @@ def simulate(seed: int, *, keep_trace: bool = False) -> Result:
     )  # fmt: skip
     scheduler = Scheduler(Random(f"{seed} schedule"))
     monitor = Monitor(
-        delay_s=terms.delay_s, inner_gap_s=terms.step_gap_s, in_flight_limit=terms.in_flight, keep_trace=keep_trace
-    )
+        delay_s=terms.delay_s, inner_gap_s=terms.step_gap_s, in_flight_limit=terms.in_flight,
+        address_delay_s=terms.address_delay_s, keep_trace=keep_trace,
+    )  # fmt: skip
     network = Network(web=web, scheduler=scheduler, monitor=monitor, dice=Random(f"{seed} network"))
     folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_memory()))
     world = World(

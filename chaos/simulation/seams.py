@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self, TypeVar
 
 from chaos.simulation.web import AGENT
 from gossamer.frontier import NO_TERMS, FrontierError
+from gossamer.frontier.shares import UNCHANGED
 from gossamer.page_process.frames import LENGTH_BYTES, pack_reply, parsed_reply, unpack_reply
 from gossamer.parse.page import read_page, without_content
 from gossamer.parse.text import text_finder
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from chaos.simulation.monitor import Monitor
     from gossamer.frontier.sqlite import SqliteFrontier
     from gossamer.records import (
+        AddressShare,
         Batch,
         Completion,
         Fetched,
@@ -98,9 +100,11 @@ class WatchedFrontier:
         """Join as a new worker."""
         return self._operate("join", lambda: self._frontier.join(label, terms), self._joined)
 
-    def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
+    def heartbeat(
+        self, figures: Mapping[str, float], exclusions_version: int = 0, share: AddressShare = UNCHANGED
+    ) -> Orders | Gone:
         """Show that this worker lives."""
-        orders = self._operate("heartbeat", lambda: self._frontier.heartbeat(figures, exclusions_version))
+        orders = self._operate("heartbeat", lambda: self._frontier.heartbeat(figures, exclusions_version, share))
         if isinstance(orders, Orders) and orders.excluded is not None:
             loop, name, excluded = self._process, self._process.name, orders.excluded
             # The loop learns it later than this; a paused loop runs what is due before that.
@@ -207,11 +211,7 @@ class WatchedStore:
         self._dice = dice
         self._kept: list[bytes] = []
         self._durable = durable
-
-    @property
-    def archives(self) -> bool:
-        """Whether archive records are kept."""
-        return self._store.archives
+        self.archives = store.archives
 
     def keep_page(self, row: PageRow, archive: bytes, response_offset: int, *, answer: Fetched) -> PageRow:
         """Keep a page."""

@@ -232,4 +232,6 @@ def _outcome(web: WebPlan, url: str, dead: Mapping[str, Reason], found: Expected
         return Reason.HTTP_ERROR
     if page.planted is not None and page.planted.headers == IMAGE:
         return Reason.TYPE_REFUSED
-    return page.planted is not None and b'"noindex"' not in page.planted.body
+    if page.planted is not None and b'"noindex"' in page.planted.body:
+        return Reason.NOINDEX
+    return page.planted is not None

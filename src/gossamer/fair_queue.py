@@ -25,7 +25,7 @@ class FairQueue(Generic[Item]):
     order is first come, first served. An operation costs O(log n).
     """
 
-    __slots__ = ("_heap", "_least_cost", "_lines", "_now", "_size", "_tags", "_tickets")
+    __slots__ = ("_heap", "_least_cost", "_lines", "_now", "_tags", "_tickets", "size")
 
     def __init__(self, least_cost: float = 1e-9) -> None:
         """Charge each item at least `least_cost`, when it is taken."""
@@ -35,15 +35,11 @@ class FairQueue(Generic[Item]):
         self._lines: dict[str, deque[Item]] = {}  # by key, for keys that wait
         self._heap: list[tuple[float, int, str]] = []  # tag, arrival, key: one entry for each key that waits
         self._tickets = 0
-        self._size = 0
-
-    def __len__(self) -> int:
-        """Return how many items wait."""
-        return self._size
+        self.size = 0  # items that wait
 
     def push(self, key: str, item: Item) -> None:
         """Add an item at the end of its key's line."""
-        self._size += 1
+        self.size += 1
         line = self._lines.get(key)
         if line is not None:
             line.append(item)
@@ -57,7 +53,7 @@ class FairQueue(Generic[Item]):
         while (due := self._tags.get(key, tag)) > tag:  # its last item cost more than was known when the key entered
             tag, ticket, key = heappushpop(self._heap, (due, ticket, key))
         self._now = max(self._now, tag)
-        self._size -= 1
+        self.size -= 1
         line = self._lines[key]
         item = line.popleft()
         self.charge(key, self._least_cost)
@@ -66,6 +62,11 @@ class FairQueue(Generic[Item]):
         else:
             del self._lines[key]
         return key, item
+
+    def serve(self, key: str, cost: float) -> None:
+        """Charge a key for an item that never waited here, because none did when it came."""
+        self._now = max(self._now, self._tags.get(key, 0.0))
+        self.charge(key, max(cost, self._least_cost))
 
     def charge(self, key: str, cost: float) -> None:
         """Charge a key for an item that it was served; the cost counts from now on."""
@@ -78,7 +79,7 @@ class FairQueue(Generic[Item]):
         items = [item for line in self._lines.values() for item in line]
         self._lines.clear()
         self._heap.clear()
-        self._size = 0
+        self.size = 0
         return items
 
     def _forgive(self) -> None:

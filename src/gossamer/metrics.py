@@ -117,6 +117,11 @@ REQUESTS_TOTAL = WorkerCounter(
     "Requests made, by kind and by result: a class of status, or why there was no answer",
     ("kind", "result"),
 )
+ADDRESS_WAITS_TOTAL = WorkerCounter(
+    "gossamer_address_waits_total",
+    "Waits for an address that was not due: of a site, of a request of a turn, or of a site that is given back",
+    ("what",),
+)
 BODY_BYTES_TOTAL = WorkerCounter(
     "gossamer_body_bytes_total",
     "Bytes of bodies received, as sent",
@@ -127,7 +132,8 @@ CLAMPED_DELAYS_TOTAL = WorkerCounter(
 )
 TRAP_REFUSALS_TOTAL = WorkerCounter(
     "gossamer_trap_refusals_total",
-    "Links that were not followed because they seem to lead into a trap, by the name of the limit",
+    "Links that were not followed because they seem to lead into a trap, by the name of the limit; of page_links, "
+    "pages that have more links than are read",
     ("trap",),
 )
 BLOCK_PAGES_TOTAL = WorkerCounter(
@@ -148,7 +154,7 @@ SITEMAP_ENTRIES_TOTAL = WorkerCounter(
 SHARE_BACKOFFS_TOTAL = WorkerCounter(
     "gossamer_share_backoffs_total",
     "Turns after which a site backed off because it took more than its share while others waited, by what it took: "
-    "parser_share, slot_share, byte_share",
+    "parser_share, slot_share, link_share, byte_share",
     ("share",),
 )
 LOOP_LAG_SECONDS = Histogram(

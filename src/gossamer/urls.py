@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_URL_CHARS = 2_000
+WEB_PORTS = frozenset({80, 443})
 MAX_CACHED_CHARS = 300  # of an authority: a DNS name has at most 253, and longer ones are rare
 
 # Workers that would name a page or its site differently must not share a frontier: it keeps both versions.
@@ -74,12 +75,15 @@ def normalise_links(hrefs: Iterable[str], base: str) -> list[Url]:
     """Return the distinct URLs that a page at `base` links to, in order of appearance; refused ones left out."""
     page = normalise(base)
     origin = host_of(page) if isinstance(page, str) else ""
-    max_plain_chars = MAX_URL_CHARS - len(origin) if origin else 0
+    folder = page[: page.partition("?")[0].rindex("/") + 1] if isinstance(page, str) else ""
+    max_plain_chars = MAX_URL_CHARS - len(folder) if folder else 0
     found: dict[str, None] = {}
     for href in dict.fromkeys(hrefs):  # a page repeats its hrefs: each spelling is resolved once
-        # Most links stay on their host and are in normal form: these need no parser.
-        if len(href) <= max_plain_chars and (plain := _PLAIN_PATH.match(href.removeprefix(origin))):
-            found[origin + plain[1]] = None
+        # Most links are in normal form: these need no parser.
+        plain = _PLAIN.match(href) if len(href) <= max_plain_chars else None
+        if plain is not None and ((host := plain[1]) is None or _is_plain_host(host)):
+            path = plain[2]
+            found[folder + plain[3] if path is None else (host or origin) + path] = None
         elif isinstance(url := normalise(href, base), str):
             found[url] = None
     return [identify(url) for url in found]
@@ -116,12 +120,26 @@ def _site_of_host(host: str) -> str:
     return site_of_name(name_of_host(host))
 
 
+@lru_cache(maxsize=1 << 12)
 def name_of_host(host: str) -> str:
     """Return the bare name or address of a host: `https://[::1]:8443` gives `::1`."""
     name = host.partition("://")[2]
     if name.startswith("["):
         return name[1 : name.index("]")]
     return name.partition(":")[0]
+
+
+def port_of_host(host: str) -> int:
+    """Return the port of a host: `https://[::1]:8443` gives 8443, and `https://a.test` 443."""
+    scheme, _, rest = host.partition("://")
+    _, colon, port = rest.rpartition("]")[2].partition(":")
+    return int(port) if colon else (443 if scheme == "https" else 80)
+
+
+def name_in_url(host: str) -> str:
+    """Return the name or address of a host as URLs write it: `https://[::1]:8443` gives `[::1]`."""
+    name = name_of_host(host)
+    return f"[{name}]" if ":" in name else name
 
 
 def is_address(name: str) -> bool:
@@ -155,9 +173,13 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-# An absolute path, query and fragment in normal form: no dot segment, nothing to escape or to unescape.
-_PLAIN_PATH = re.compile(
-    r"(?=/)((?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*+)*+/?(?:\?[A-Za-z0-9._~=&/:;,+-]*+)?)(?:#[!-~]*+)?\Z"
+# A link in normal form, with nothing to escape or to unescape and no dot segment: an absolute path, with or without a
+# host in front of it, or a path below that of the page.
+_SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*+"
+_QUERY = r"(?:\?[A-Za-z0-9._~=&/:;,+-]*+)?"
+_PLAIN = re.compile(
+    rf"(?:(https?://[a-z0-9.-]++)?((?=/)(?:/{_SEGMENT})*+/?{_QUERY})|({_SEGMENT}(?:/{_SEGMENT})*+/?{_QUERY}))"
+    r"(?:#[!-~]*+)?\Z"
 )
 
 # Labels as they occur in DNS for hosts. The WHATWG rules let `{host}` and `1,example.org` pass: templates, typos.
@@ -166,6 +188,12 @@ _NAME = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}")
 # An escape right behind a stray `%` or `%4` stays as it is: decoding it would make a new escape out of the pieces.
 _ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-Fa-f]{2})|%[0-9A-Fa-f]{2}")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_plain_host(host: str) -> bool:
+    """Return whether a host is in normal form: the parser leaves it as it is."""
+    return len(host) <= MAX_CACHED_CHARS and normalise(f"{host}/") == f"{host}/"
 
 
 def _tidy_escape(escape: re.Match[str]) -> str:

@@ -54,8 +54,8 @@ class SiteInHand:
     """A site that this worker owns. The code of its turn may change the attributes above the line."""
 
     __slots__ = (
-        "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls", "own_delay_s",
-        "pages", "site", "ticket", "urls",
+        "address", "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls",
+        "own_delay_s", "pages", "site", "ticket", "urls",
     )  # fmt: skip
 
     def __init__(self, claim: Claim) -> None:
@@ -71,7 +71,8 @@ class SiteInHand:
         self.due_s = 0.0  # when its next turn may begin
         self.is_busy = False  # a turn is under way
         self.is_due = False
-        self.ticket = 0  # of its only valid entry in the heaps; 0: it has none
+        self.ticket = 0  # of its only valid entry in the heaps and lines; 0: it has none
+        self.address = ""  # the one that it waits for; empty: it does not
         self.kept_urls = 0  # counted before the turn
         self.kept_bytes = 0
 
@@ -82,8 +83,23 @@ class SiteInHand:
             self.urls = deque(url for url in self.urls if url.host != host)
         return taken
 
+    def drop_foreign(self, rank: int) -> None:
+        """Leave the URLs of this rank and above, which other sites have linked to, in the queue."""
+        if self.urls and self.urls[-1].rank >= rank:
+            self.urls = deque(url for url in self.urls if url.rank < rank)
+
     def __repr__(self) -> str:
         return f"<{self.site}, epoch {self.epoch}, {len(self.urls)} in hand>"
+
+
+class _Line:
+    """The sites that wait for one address."""
+
+    __slots__ = ("places", "sites")
+
+    def __init__(self) -> None:
+        self.places: deque[tuple[int, SiteInHand]] = deque()  # by ticket; some are stale
+        self.sites = 0
 
 
 class Workbench:
@@ -93,6 +109,7 @@ class Workbench:
     `finish`. This also holds if a site is lost and claimed again: the new claim waits until the old turn has ended.
 
     Waiting sites are in one heap by due time, due sites in another; both are cleaned lazily. A turn costs O(log n).
+    Sites that are due, but whose address is not, are parked in a line for each address, first come, first served.
     """
 
     def __init__(self, settings: WorkbenchSettings) -> None:
@@ -101,6 +118,8 @@ class Workbench:
         self._dropped: dict[str, SiteInHand] = {}  # no longer in hand, but their turn is under way
         self._waiting: list[tuple[float, int, SiteInHand]] = []
         self._due: list[tuple[float, int, SiteInHand]] = []
+        self._lines: dict[str, _Line] = {}  # by address
+        self._parked = 0
         self._tickets = 0
         self._urls = 0
         self._bytes = 0
@@ -129,6 +148,11 @@ class Workbench:
     def due(self) -> int:
         """How many sites were due and had no turn at the last call that takes a time."""
         return self._due_sites
+
+    @property
+    def parked(self) -> int:
+        """How many sites wait for an address."""
+        return self._parked
 
     @property
     def next_due_s(self) -> float | None:
@@ -162,13 +186,58 @@ class Workbench:
             if site.ticket == ticket:
                 site.ticket = 0
                 site.is_due = False
-                site.is_busy = True
                 self._due_sites -= 1
-                self._busy += 1
-                self._turns = self._recent_turns(now_s) + 1.0
-                self._turns_s = now_s
+                self._begin(site, now_s)
                 return site
         return None
+
+    def park(self, site: SiteInHand, address: str) -> None:
+        """End a turn before it began: the site waits until `next_parked` returns it."""
+        self._turns = max(0.0, self._turns - 1.0)
+        due_s = site.due_s
+        if self._sites.get(site.site) is not site:
+            self._end_dropped(site, due_s)
+            return
+        assert site.is_busy, f"{site} has no turn to end"
+        site.is_busy = False
+        self._busy -= 1
+        self._tickets += 1
+        site.ticket = self._tickets
+        site.address = address
+        line = self._lines.setdefault(address, _Line())
+        line.places.append((site.ticket, site))
+        line.sites += 1
+        self._parked += 1
+
+    def next_parked(self, address: str, now_s: float) -> SiteInHand | None:
+        """Begin the turn of the site that has waited longest for an address; None if none waits."""
+        line = self._lines.get(address)
+        while line is not None and line.places:
+            ticket, site = line.places.popleft()
+            if site.ticket == ticket:
+                self._unpark(site)
+                site.ticket = 0
+                self._begin(site, now_s)
+                return site
+        return None
+
+    def is_parked(self, address: str) -> bool:
+        """Return whether a site waits for an address."""
+        return address in self._lines
+
+    def parked_at(self, address: str) -> int:
+        """Return how many sites wait for an address."""
+        line = self._lines.get(address)
+        return line.sites if line else 0
+
+    @property
+    def has_room_to_park(self) -> bool:
+        """Whether parked sites take less than half of the workbench: the other half is for sites that need not wait."""
+        return 2 * self._parked < self._settings.max_sites_in_hand
+
+    def parked_addresses(self) -> list[str]:
+        """Return the addresses that sites wait for."""
+        return list(self._lines)
 
     def finish(self, site: SiteInHand, due_s: float) -> bool:
         """End a turn; the next one of this site may begin at `due_s`.
@@ -200,6 +269,8 @@ class Workbench:
             self._busy -= 1
             self._dropped[name] = site  # plant: second-turn-of-busy-site
         self._due_sites -= site.is_due
+        if site.address:
+            self._unpark(site)
         site.ticket = 0
         self._sweep()
         return site
@@ -233,6 +304,21 @@ class Workbench:
             (settings.max_in_hand_bytes - self._bytes) / self._bytes_per_claim,
         )
         return max(0, min(2 * stock - self._due_sites, int(room)))
+
+    def _begin(self, site: SiteInHand, now_s: float) -> None:
+        site.is_busy = True
+        self._busy += 1
+        self._turns = self._recent_turns(now_s) + 1.0
+        self._turns_s = now_s
+
+    def _unpark(self, site: SiteInHand) -> None:
+        """Take a site out of its line; its place there becomes stale, or was taken."""
+        line = self._lines[site.address]
+        line.sites -= 1
+        self._parked -= 1
+        if not line.sites:
+            del self._lines[site.address]
+        site.address = ""
 
     def _enqueue(self, site: SiteInHand, due_s: float) -> None:
         self._tickets += 1

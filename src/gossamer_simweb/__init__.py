@@ -6,6 +6,7 @@ and finds what a crawler missed, repeated, requested without permission or reque
 nothing with the crawler but the normalisation of URLs.
 """
 
+from gossamer_simweb.addresses import AddressLimit, CrowdedAddress, busiest_windows
 from gossamer_simweb.expected import ExpectedCrawl, expected
 from gossamer_simweb.judge import RepeatedUrl, Verdict, judge
 from gossamer_simweb.log import LoggedRequest, parse_log, read_log
@@ -15,7 +16,9 @@ from gossamer_simweb.spec import Behaviour, PlantedName, PlantedPage, PlantedRob
 from gossamer_simweb.turns import EarlyRequest
 
 __all__ = [
+    "AddressLimit",
     "Behaviour",
+    "CrowdedAddress",
     "EarlyRequest",
     "ExpectedCrawl",
     "LoggedRequest",
@@ -27,6 +30,7 @@ __all__ = [
     "WebPlan",
     "WebServer",
     "WebSpec",
+    "busiest_windows",
     "expected",
     "judge",
     "parse_log",

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from gossamer.urls import host_of, normalise, site_of
+from gossamer.urls import host_of, name_of_host, normalise, site_of
 from gossamer_simweb.hosts import split_url
 from gossamer_simweb.links import planned_links
 
@@ -173,7 +173,7 @@ class _Walk:
     def _admit(self, url: str, depth: int) -> bool:
         if self._scope == "web":
             return True
-        place = site_of(url) if self._scope == "site" else host_of(url)
+        place = site_of(url) if self._scope == "site" else name_of_host(host_of(url))
         if depth == 0 and place not in self._in_scope:
             self._in_scope.add(place)
             for refused, refused_depth in self._refused.pop(place, {}).items():

@@ -82,10 +82,13 @@ class HostPlan:
         return [trap_site(kind, number) for number in range(self.spec.traps) for kind in TRAPS]
 
     def address(self, name: str) -> str | None:
-        """Return the address of a host name. Every site has its own address, if the system allows it."""
+        """Return the address of a host name. Sites that are not `crowded` have their own, if the system allows it."""
         if name in self.planted.names:
             place = self.planted.place(name)
-        elif (site := self.site_number(name)) is not None:
+        elif (site := self.site_number(name)) is not None and site < self.spec.crowded * self.spec.sites:
+            shared = site % self.spec.crowded_addresses
+            place = f"0.{1 + shared // 254}.{1 + shared % 254}"
+        elif site is not None:
             place = f"{1 + site // (254 * 256)}.{site // 254 % 256}.{1 + site % 254}"
         elif self.trap(name) is not None:
             place = "0.0.1"

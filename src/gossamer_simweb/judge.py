@@ -12,19 +12,23 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from gossamer.urls import site_of
+from gossamer_simweb.addresses import crowded_addresses
 from gossamer_simweb.robots_redirects import RobotsRedirects
 from gossamer_simweb.turns import EarlyRequest, PaceLimits, early_requests, robots_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from gossamer_simweb.addresses import AddressLimit, CrowdedAddress
     from gossamer_simweb.expected import ExpectedCrawl
     from gossamer_simweb.log import LoggedRequest
 
 _ROBOTS_CACHE_S = 86_400.0
 _INNER_GAP_S = 1.0
 _NO_EXTRA: Final[Mapping[str, int]] = MappingProxyType({})
-_FAULTS = ("missed", "unexpected", "disallowed", "before_robots", "early", "repeated", "repeated_robots", "trapped")
+_FAULTS = (
+    "missed", "unexpected", "disallowed", "before_robots", "early", "crowded", "repeated", "repeated_robots", "trapped",
+)  # fmt: skip
 _SHOWN = 5  # examples of each fault in a summary
 
 
@@ -63,6 +67,7 @@ class Verdict:
     disallowed: tuple[str, ...]  # requested, although robots.txt forbids it
     before_robots: tuple[str, ...]  # requested before the robots.txt of its host
     early: tuple[EarlyRequest, ...]
+    crowded: tuple[CrowdedAddress, ...]
     repeated: tuple[RepeatedUrl, ...]
     repeated_robots: tuple[RepeatedUrl, ...]
     trapped: tuple[TrapOverrun, ...]
@@ -77,8 +82,8 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Whether the crawler did nothing wrong."""
-        faults = (self.missed, self.unexpected, self.disallowed, self.before_robots, self.early, self.trapped)
-        return not any(faults) and self.repeats <= self.allowed_repeats
+        faults = (self.missed, self.unexpected, self.disallowed, self.before_robots, self.early, self.crowded)
+        return not any(faults) and not self.trapped and self.repeats <= self.allowed_repeats
 
     def summary(self) -> str:
         """Return the verdict as one paragraph."""
@@ -110,6 +115,7 @@ def judge(
     kills: Sequence[float] = (),  # when the crawler was killed: seconds of CLOCK_MONOTONIC
     unheard_s: float = 0.5,  # the crawler may forget a Crawl-delay or Retry-After served this long before a kill
     trap_bounds: Mapping[str, int] = _NO_EXTRA,  # by kind: pages that may be requested of each trap; none: no bound
+    address_limit: AddressLimit | None = None,
 ) -> Verdict:
     """Judge the requests of one crawl."""
     pace = PaceLimits(
@@ -125,6 +131,7 @@ def judge(
         disallowed=tuple(url for url in evidence.asked if expected is not None and url in expected.disallowed),
         before_robots=evidence.before_robots() if robots_first else (),
         early=evidence.early,
+        crowded=crowded_addresses(evidence.requests, address_limit) if address_limit else (),
         repeated=_repeated(evidence.visits, tries, extra=expected.extra_requests if expected else _NO_EXTRA),
         repeated_robots=evidence.repeated_robots(tries, robots_cache_s),
         trapped=_overruns(evidence.trap_pages, trap_bounds),

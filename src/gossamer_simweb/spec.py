@@ -104,6 +104,7 @@ class WebSpec:
     subdomains: float = 0.4  # have further hosts with their own pages
     moved: float = 0.08  # redirect completely to another site
     sitemaps: float = 0.0  # have sitemaps, in all forms, which also list pages without links
+    crowded: float = 0.0  # share the `crowded_addresses` with each other; the other sites have one each
 
     # Shares of hosts.
     robots_missing: float = 0.15  # robots.txt is a 404
@@ -137,6 +138,7 @@ class WebSpec:
     hostile: tuple[str, ...] = ()  # names of kinds in `hostility`, which the hostile sites have in turn
     hostile_sites: int = 0  # number of hostile sites, besides the other sites
 
+    crowded_addresses: int = 1
     slow_s: float = 0.3
     retry_after_s: int = 1
     crawl_delay_s: float = 1.0

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chaos.campaign import Run, Size
-from chaos.hostile import find_problems, main
+from chaos.hostile import main
 from chaos.hostile_crawl import Result, Terms, Usage, crawl, gaps_s
+from chaos.hostile_limits import Judged, find_problems, judge, table
 from chaos.judging import verify
 from gossamer_simweb import LoggedRequest, plain_web
 from gossamer_simweb.hostility.kinds import HOSTILE_KINDS
@@ -54,6 +55,26 @@ def test_limits_of_times_are_wide_on_a_busy_machine_but_there_are_some() -> None
     busy = Usage(peak_mb=200.0, others_share=0.9)
     assert find_problems(ALONE, replace(ALONE, usage=busy, pages=800, gaps_s=[3.0] * 100, lag_s=1.0)) == []
     assert len(find_problems(ALONE, replace(ALONE, usage=busy, pages=700, gaps_s=[5.0] * 100, lag_s=3.0))) == 3
+
+
+def test_the_table_shows_every_limit_of_every_crawl_and_marks_what_does_not_hold() -> None:
+    good, bad = judge(ALONE, ALONE), judge(ALONE, replace(ALONE, pages=100, lag_s=0.7))
+    crawls = [Judged("mix", "sqlite", good), Judged("tarpit", "postgres", bad), Judged("stuck", "sqlite", [])]
+    head, *rows = table(crawls)
+    for limit in (
+        "good pages",
+        "p95 gap",
+        "lag s",
+        "memory <= +150 MB",
+        "log < 1 MB",
+        "traceback",
+        "polite",
+    ):
+        assert limit in head
+    assert [row.split()[-1] for row in rows] == ["pass", "FAIL", "FAIL"]
+    assert "10.0% (>= 95%) !" in rows[1]
+    assert "0.70 (< 0.5) !" in rows[1]
+    assert rows[1].count("!") == 2
 
 
 def test_a_site_with_pages_left_adds_the_gap_until_the_end() -> None:

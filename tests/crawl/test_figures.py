@@ -9,44 +9,17 @@ import time
 
 import pytest
 
-from gossamer.records import Claim, QueuedUrl
-from gossamer.workbench import Workbench, WorkbenchSettings
 from gossamer.worker import Figures
 from gossamer.worker.figures import memory_bytes
 
 
-def claim(site: str) -> Claim:
-    url = QueuedUrl(f"https://{site}/", b"0" * 16, f"https://{site}", 0, 0, 0, 0, 0)
-    return Claim(site=site, epoch=1, delay_s=70, urls=(url, url), hosts={})
-
-
-def test_requests_are_in_flight_until_they_have_ended_however_they_end() -> None:
-    figures = Figures()
-    with figures.under_way(), figures.under_way():
-        assert figures.snapshot()["in_flight"] == 2
-    with pytest.raises(TimeoutError), figures.under_way():
-        raise TimeoutError
-    assert figures.snapshot()["in_flight"] == 0
-
-
-def test_figures_tell_which_sites_are_due_and_when_the_next_one_is() -> None:
-    now_s = 100.0
-    figures, bench = Figures(lambda: now_s), Workbench(WorkbenchSettings())
-    bench.take_in(claim("a.test"), 100.0)
-    bench.take_in(claim("b.test"), 100.0)
-    site = bench.next_turn(100.0)
-    assert site is not None
-    figures.show_load(bench, turns=1)
-    noted = figures.snapshot()
-    assert (noted["sites_in_hand"], noted["sites_due"], noted["turns"]) == (2, 1, 1)
-    assert "next_due_s" not in noted
-    bench.finish(site, 170.0)
-    bench.remove("b.test")
-    figures.show_load(bench, turns=0)
-    now_s = 130.0
-    assert figures.snapshot()["next_due_s"] == 40.0
-    now_s = 200.0
-    assert figures.snapshot()["next_due_s"] == 0.0
+def test_what_is_in_hand_is_asked_for_when_the_figures_are_wanted() -> None:
+    figures, turns = Figures(), [1]
+    assert "turns" not in figures.snapshot()
+    figures.watch_load(lambda: {"turns": len(turns)})
+    assert figures.snapshot()["turns"] == 1
+    turns.append(2)
+    assert figures.snapshot()["turns"] == 2
 
 
 async def block_then_rest(figures: Figures) -> float:

@@ -21,7 +21,7 @@ def test_settings_read_back_are_the_settings_written(tmp_path: Path) -> None:
     settings = gather_settings(None, environment={"GOSSAMER_SCOPE": "web"}, flags=FLAGS)
     write_settings(tmp_path, settings)
     assert read_settings(tmp_path) == settings
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["crawl.toml", "delays.tsv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["address_delays.tsv", "crawl.toml", "delays.tsv"]
 
 
 def test_flags_beat_the_environment_which_beats_the_file(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ class Crawl:
         frontier: str = "",  # a database's address; else a file in the folder
         variables: Mapping[str, str] | None = None,  # of the environment
         wrapper: Sequence[str] = (),  # a command that runs the command
+        address_delay_s: float | None = None,
     ) -> None:
         self._variables = variables
         self._wrapper = wrapper
@@ -52,13 +53,15 @@ class Crawl:
         self.seeds = [*server.seeds(), *more_seeds]
         seeds_file = folder.parent / f"{folder.name}-seeds.txt"
         seeds_file.write_text("".join(f"{seed}\n" for seed in self.seeds))
-        trust = ["--ca-file", str(server.ca_file)] if server.ca_file else []
+        both_ports = f"{server.port},{server.tls_port}"  # pages of one link to the other, and seeds may all be on one
+        trust = ["--ca-file", str(server.ca_file), "--allow-ports", both_ports] if server.ca_file else []
         self._arguments = [
             *("crawl", str(seeds_file), "--data-dir", str(folder), "--email", EMAIL),
             *("--delay", str(delay_s), "--nameserver", server.dns, "--allow-network", server.network, *trust),
             *("--workers", str(workers), "--set", "retry_wait=0.1", "--set", "progress_every=1"),
             *("--set", "dns_timeout=20"),  # a name server that a busy machine holds up is waited for
             *(("--frontier", frontier) if frontier else ()),
+            *(("--set", f"address_delay={address_delay_s}") if address_delay_s is not None else ()),
         ]
 
     def command(self) -> list[str]:

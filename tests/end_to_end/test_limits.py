@@ -12,7 +12,7 @@ import pytest
 import gossamer_simweb as simweb
 from gossamer.store.reading import last_pages
 from gossamer.urls import site_of
-from gossamer_simweb import plain_web
+from gossamer_simweb import PlantedPage, plain_web
 from tests.end_to_end.crawls import Crawl, Start, said, wait_until
 
 if TYPE_CHECKING:
@@ -40,6 +40,22 @@ def test_a_page_limit_is_kept_to_the_page_and_can_be_raised(server: WebServer, t
     said = crawl.finish("--max-pages", "1000")
     assert f"Nothing is left to fetch: {SITES * PAGES - 17} pages" in said
     assert len(list(last_pages(crawl.folder))) == SITES * PAGES
+
+
+def test_strangers_do_not_spend_the_pages_that_a_site_may_have(tmp_path: Path) -> None:
+    invented = "".join(f"<a href=http://good.test:{{port}}/invented-{number}>x</a>" for number in range(12))
+    own = b"".join(b"<a href=/own-%d>x</a>" % number for number in range(5))
+    planted = (
+        PlantedPage(host="evil.test", body=invented.encode()),
+        *(PlantedPage(host="good.test", path=f"/invented-{number}", body=own) for number in range(12)),
+        *(PlantedPage(host="good.test", path=f"/own-{number}", body=own) for number in range(5)),
+    )
+    with simweb.serve(plain_web(sites=1, pages=1, planted=planted)) as server:
+        crawl = Crawl(server, tmp_path / "data", f"http://evil.test:{server.port}/", delay_s=0, workers=1)
+        crawl.finish("--scope", "web", "--max-pages-per-site", "6")
+    kept = [row.url.rpartition("/")[2] for row in last_pages(crawl.folder) if site_of(row.url) == "good.test"]
+    assert len(kept) == 6
+    assert sum(name.startswith("own-") for name in kept) == 5
 
 
 def test_a_crawl_goes_on_with_the_settings_it_had(server: WebServer, tmp_path: Path) -> None:

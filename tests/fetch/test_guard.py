@@ -100,7 +100,6 @@ async def test_the_socket_itself_refuses_an_address_that_got_past_all_else() -> 
         for address, port in (("127.0.0.1", server.port), ("::1", server6.port), ("::ffff:127.0.0.1", server.port)):
             request = TransferRequest(
                 f"http://a.test:{port}/",
-                f"http://a.test:{port}",
                 address,
                 RequestKind.PAGE,
                 False,

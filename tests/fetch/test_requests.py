@@ -141,7 +141,7 @@ async def test_a_cancelled_request_hangs_up_at_once_and_its_place_is_free_again(
         heard.set()
         await peer.wait_until_gone()
 
-    async with serving(be_silent) as silent, serving(PAGE) as server, fetcher(in_flight=1, per_address=1) as web:
+    async with serving(be_silent) as silent, serving(PAGE) as server, fetcher(in_flight=1) as web:
         under_way = asyncio.create_task(web.fetch(silent.url()))
         await heard.wait()
         under_way.cancel()

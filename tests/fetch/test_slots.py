@@ -1,16 +1,12 @@
-"""When requests may start: by count, by bytes and by address, in the order of arrival."""
+"""When requests may start: by count and by bytes, in the order of arrival."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-
-import pytest
 
 from gossamer.fetch.bodies import Growth
-from gossamer.fetch.slots import AddressSlots, RequestGate, RequestPlace
+from gossamer.fetch.slots import RequestGate, RequestPlace
 from gossamer.records import Failed, Fetched, Reason, RequestKind
-from tests.fetch.nameserver import Reply, a, naming
 from tests.fetch.servers import PAGE, Peer, fetcher, serving
 
 
@@ -73,94 +69,6 @@ async def test_a_request_that_gives_up_waiting_takes_no_place() -> None:
     await settle()
     assert [task.cancelled() for task in waiting] == [True, True, False]
     assert waiting[2].done()
-
-
-async def test_slots_are_counted_for_each_address_alone() -> None:
-    slots = AddressSlots(2)
-    for address in ("a", "b", "a", "b"):
-        await slots.enter(address)
-    waiting = asyncio.create_task(slots.enter("a"))
-    slots.leave("b")
-    await settle()
-    assert not waiting.done()
-    slots.leave("a")
-    await settle()
-    assert waiting.done()
-
-
-async def test_slots_never_leak_nor_multiply_whatever_is_cancelled_when() -> None:
-    draw = random.Random(5)
-    slots = AddressSlots(3)
-    inside = dict.fromkeys("ab", 0)
-
-    async def visit(address: str) -> None:
-        await slots.enter(address)
-        inside[address] += 1
-        assert inside[address] <= 3
-        try:
-            for _ in range(draw.randrange(4)):
-                await asyncio.sleep(0)
-        finally:
-            inside[address] -= 1
-            slots.leave(address)
-
-    tasks: list[asyncio.Task[None]] = []
-    for _ in range(2_000):
-        tasks.append(asyncio.create_task(visit(draw.choice("ab"))))
-        if draw.random() < 0.4:
-            draw.choice(tasks).cancel()
-        if draw.random() < 0.3:
-            await asyncio.sleep(0)
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    assert all(result is None or isinstance(result, asyncio.CancelledError) for result in results)
-    assert slots._inside == {}
-    assert slots._lines == {}
-
-
-class Crowd:
-    """A server that holds all answers back until a test releases them."""
-
-    def __init__(self) -> None:
-        self.inside = 0
-        self.full = asyncio.Event()  # as many are inside as should be
-        self.go_on = asyncio.Event()
-
-    def expect(self, inside: int) -> None:
-        """Say how many should come in."""
-        self._expected = inside
-
-    async def serve(self, peer: Peer) -> None:
-        """Serve one of them."""
-        self.inside += 1
-        if self.inside == self._expected:
-            self.full.set()
-        await self.go_on.wait()
-        await peer.send(PAGE)
-
-
-@pytest.mark.parametrize(("own", "expected"), [(True, 12), (False, 4)])
-@pytest.mark.parametrize("names", [1, 12])
-async def test_an_address_gets_four_requests_at_once_under_all_its_names_unless_it_is_the_operators(
-    own: bool, expected: int, names: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    crowd = Crowd()
-    crowd.expect(expected)
-    zone: dict[tuple[str, str], list[Reply]] = {(f"n{n}.test", "A"): [a("127.0.0.1")] for n in range(names)}
-    async with (
-        serving(crowd.serve) as server,
-        serving(PAGE, address="127.0.0.2") as other,
-        naming(zone) as nameserver,
-        fetcher(nameserver=nameserver.address) as web,
-    ):
-        if not own:  # no test can have a public address: what may be contacted here is always the operator's
-            monkeypatch.setattr(web, "_is_own", lambda _address: False)
-        tasks = [asyncio.create_task(web.fetch(server.url(host=f"n{n % names}.test"))) for n in range(12)]
-        await crowd.full.wait()
-        # A request admitted by mistake has had the time of an entire request to another address.
-        assert isinstance(await web.fetch(other.url(host="127.0.0.2")), Fetched)
-        assert crowd.inside == expected
-        crowd.go_on.set()
-        assert all(isinstance(outcome, Fetched) for outcome in await asyncio.gather(*tasks))
 
 
 async def test_requests_wait_while_the_bodies_in_flight_hold_too_much() -> None:

@@ -33,7 +33,7 @@ SQLITE_ONLY = {
     "barred": {"site_id"},
     "seen": {"site_id", "seq"},  # the arrival number of what is queued, which comes with the queue
     "queue": {"site_id", "seq", "host"},  # in the same order; the host is worked out of the URL
-    "worker": {"gone", "beat_at"},  # all are dead: nobody asks since when
+    "worker": {"gone", "beat_at", "share_parts", "share_version"},  # all are dead: nobody asks since when
 }
 POSTGRES_ONLY = {
     # The crawl's number and name here, its clock's offset, and the terms that the next start writes.
@@ -43,7 +43,15 @@ POSTGRES_ONLY = {
     "barred": {"shard", "crawl", "site_id"},
     "seen": {"shard", "crawl", "site_id"},
     "queue": {"shard", "crawl", "site_id", "seq"},
-    "worker": {"shard", "crawl", "home", "gone", "beat_at"},  # no folder vouches for the dead
+    "worker": {
+        "shard",
+        "crawl",
+        "home",
+        "gone",
+        "beat_at",
+        "share_parts",
+        "share_version",
+    },  # no folder vouches for the dead
     "exclusion": {"crawl"},
     "seeds_loaded": {"crawl"},
     "given_up": {"shard", "crawl", "worker"},  # summed up

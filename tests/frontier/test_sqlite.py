@@ -201,6 +201,10 @@ def test_an_older_frontier_is_upgraded_when_none_of_its_workers_shows_life(
         older.setattr(database, "_scripts", lambda scripts=database._scripts: scripts()[:1])
         database.migrate(old, path)
     old.execute("INSERT INTO worker (label) VALUES ('an older one')")
+    old.execute("INSERT INTO site (name, paced_at, ready_at) VALUES ('a.test', 0, 0)")
+    old.execute("UPDATE crawl SET sites = 1")
+    for host in ("http://a.test", "https://1.2.3.4", "http://a.test:81", "https://[::1]:8443", "http://b.a.test:81"):
+        old.execute("INSERT INTO host (site_id, name, seeded) VALUES (1, ?, 1)", (host,))
     with (
         beating(lambda: old.execute("UPDATE worker SET beats = beats + 1")),
         pytest.raises(GossamerError, match="workers of an older Gossamer are at work in it: stop that crawl"),
@@ -211,6 +215,7 @@ def test_an_older_frontier_is_upgraded_when_none_of_its_workers_shows_life(
     monkeypatch.setattr(database, "OLDER_SILENCE_S", 0.5)
     with SqliteFrontier(path) as frontier:
         assert [state.label for state in frontier.workers()] == ["an older one"]
+        assert frontier.seed_ports() == {81, 8443}
         frontier.resume(delay_s=0)
         assert frontier.audit() == []
 

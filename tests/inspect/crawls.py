@@ -34,13 +34,13 @@ HTML = "<html><title>Größe</title><p>Ein paar Wörter.</p></html>"
 CHARSET = "macintosh"  # cannot be guessed from so few bytes
 
 
-def html_answer(url: str, number: int) -> Fetched:
+def html_answer(url: str, number: int, html: str = HTML) -> Fetched:
     """A page in an old charset, sent deflated."""
     return Fetched(
         url=url,
         status=200,
         head=b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=macintosh\r\nContent-Encoding: deflate\r\n\r\n",
-        body=zlib.compress(HTML.encode(CHARSET)),
+        body=zlib.compress(html.encode(CHARSET)),
         address="192.0.2.7",
         request_head=b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",
         started_at=BEGAN_AT + number,
@@ -101,15 +101,15 @@ class Crawl:
             if claimed.claims or claimed.wait_s is None:
                 return claimed.claims
 
-    def keep(self, url: str) -> PageRow:
+    def keep(self, url: str, html: str = HTML) -> PageRow:
         """Store a page and its request."""
         self._number += 1
         self.ask(url, status=200)
-        return self.store_page(url)
+        return self.store_page(url, html)
 
-    def store_page(self, url: str) -> PageRow:
+    def store_page(self, url: str, html: str = HTML) -> PageRow:
         """Store a page."""
-        answer = html_answer(url, self._number)
+        answer = html_answer(url, self._number, html)
         encoded = encode_exchange(answer)
         return self.store.keep_page(page_row(answer, encoded.payload_digest), encoded.archive, encoded.response_offset)
 

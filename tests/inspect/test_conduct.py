@@ -328,3 +328,61 @@ def test_a_crawl_delay_that_was_not_kept_is_a_violation(reported: Path, capsys: 
 def test_a_site_belongs_to_a_report(reported: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", "--site", "a.test", "--data-dir", str(reported)]) == 2
     assert "--site belongs to --report" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- addresses
+
+
+def names(count: int, every_s: float, *, workers: int = 1) -> list[Asked]:
+    """Requests to one address, each for another name, by workers in turn."""
+    return [
+        Asked(every_s * number, f"https://{number}.test/robots.txt", 404, "robots", "unchecked", took=0.01)
+        ._replace(worker=f"w{number % workers}")
+        for number in range(count)
+    ]  # fmt: skip
+
+
+def paced(folder: Path, asked: Sequence[Asked], *, delay: str = "0\t0.1\t0\n", settings: str = "") -> Path:
+    log(folder, asked)
+    (folder / "address_delays.tsv").write_text(delay)
+    (folder / "crawl.toml").write_text(settings)
+    return folder
+
+
+def test_an_address_may_get_one_request_per_address_delay_whatever_the_names(tmp_path: Path) -> None:
+    assert violations(paced(tmp_path, names(250, 0.1))) == []
+
+
+def test_a_request_that_follows_too_soon_on_another_name_of_its_address_is_found(tmp_path: Path) -> None:
+    found = violations(paced(tmp_path, [*names(3, 0.2), *names(4, 0.15)[3:]]))
+    assert found == [
+        "https://3.test/robots.txt came 0.050 s after the last request of its worker to 192.0.2.7, instead of 0.1 s"
+    ]
+
+
+def test_workers_that_together_send_more_than_an_address_may_get_are_found(tmp_path: Path) -> None:
+    found = violations(paced(tmp_path, names(120, 0.08, workers=4)))
+    assert found[0] == (
+        "https://104.test/robots.txt was request number 105 to 192.0.2.7 within ten seconds; "
+        "its workers (4) together may send 104"
+    )
+    assert len(found) == 16
+    assert violations(paced(tmp_path / "polite", names(120, 0.1, workers=4))) == []
+
+
+@pytest.mark.parametrize(
+    ("delay", "settings", "crowded"),
+    [
+        ("0\t0.1\t0\n", 'allow_network = ["192.0.2.0/24"]', False),
+        ("0\t0.1\t1\n", 'allow_network = ["192.0.2.0/24"]', True),
+        ("0\t0.0\t1\n", "", False),
+        ("", "", False),  # a crawl of an older version
+        ("0\t0.001\t0\n1\t0.1\t0\n", "", True),
+        ("0\t0.1\t0\nrubbish\n\t\n", "", True),
+    ],
+)
+def test_the_delay_of_addresses_applies_when_and_where_the_operator_said(
+    tmp_path: Path, delay: str, settings: str, crowded: bool
+) -> None:
+    folder = paced(tmp_path, names(3, 0.01), delay=delay, settings=settings)
+    assert bool(violations(folder)) == crowded

@@ -20,6 +20,7 @@ from gossamer.records import (
     Reason,
     Release,
     Retry,
+    Scope,
     Visit,
 )
 from gossamer.rules.elsewhere import LONG_AGO_AT, NOT_DUE
@@ -45,7 +46,7 @@ class Planted(Crawl):
         flags = {"email": "a@b.test", "delay": 70, **settings}
         write_settings(folder, gather_settings(None, environment={}, flags=flags))
         limits = {"page_limit": settings.get("max_pages"), "site_limit": settings.get("max_pages_per_site")}
-        self.frontier.resume(delay_s=0, **limits)  # type: ignore[arg-type]
+        self.frontier.resume(delay_s=0, scope=Scope(settings.get("scope", "web")), **limits)  # type: ignore[arg-type]
         self.frontier.join("again")
 
     def links(self, *urls: str, via: str = "https://a.test/") -> None:
@@ -102,6 +103,12 @@ def left_out(crawl: Planted) -> None:
     crawl.add("https://a.test/x?sort=1")
     crawl.ask("https://a.test/x?sort=1", status=200)
     crawl.turn(GivenUp(reason=Reason.NOT_CANONICAL))
+
+
+def noindex(crawl: Planted) -> None:
+    crawl.add("https://a.test/x")
+    crawl.ask("https://a.test/x", status=200)
+    crawl.turn(GivenUp(reason=Reason.NOINDEX))
 
 
 def disallowed(crawl: Planted) -> None:
@@ -333,6 +340,13 @@ SITUATIONS: list[tuple[Callable[[Planted], None], dict[str, object], str, str, l
         {},
         "https://a.test/sitemap.xml",
         "given up: It was given up: no_sitemap (a sitemap was looked for there by convention",
+        [],
+    ),
+    (
+        noindex,
+        {},
+        "https://a.test/x",
+        "given up: It was given up: noindex (the page or its server says so: it is not stored, and its links are",
         [],
     ),
     (
@@ -612,6 +626,68 @@ def test_what_decides_is_named(
     assert sentence in said
     for fact in facts:
         assert any(line.strip().startswith(fact) for line in lines), lines
+
+
+LINKS = "<a href=/2>A link</a>"
+LINKING = "https://a.test/"
+LINKED = f"It is linked from {LINKING}"
+
+
+@pytest.mark.parametrize(
+    ("html", "settings", "what", "sentence"),
+    [
+        ("<meta name=robots content=nofollow>" + LINKS, {}, "/2", f"nofollow: {LINKED}, which says nofollow: none"),
+        ("<meta name=bot content=nofollow>" + LINKS, {"agent_name": "Bot"}, "/2", f"nofollow: {LINKED}, which says"),
+        ("<a href=/2 rel='ugc nofollow'>x</a>", {}, "/2", f"nofollow: The link on {LINKING} is marked nofollow."),
+        ("<a rel=nofollow href=/2>x</a>" + LINKS, {}, "/2", f"not known: {LINKED}, and no rule of now refuses it"),
+        (LINKS, {"max_depth": 0}, "/2", f"too deep: {LINKED}, at depth 0, and --max-depth is 0."),
+        (LINKS, {"include": ["/blog/"]}, "/2", "not included: It would not be fetched: no pattern of --include"),
+        (LINKS, {"exclude": ["/2"]}, "/2", "excluded: It would not be fetched: it is excluded by /2 (--exclude)."),
+        (LINKS, {"site_budget": 1}, "/2", f"trap: {LINKED}, and such links are refused as a trap: site_budget."),
+        ("<a href=/a/a/a/a/a/b>x</a>", {}, "/a/a/a/a/a/b", "trap: It would not be fetched: links to it are refused"),
+        ("<a href=//b.test/>x</a>", {}, "https://b.test/", "out of scope: It would not be fetched: its site is not"),
+        ("<a href=//c.a.test/>x</a>", {"scope": "host"}, "https://c.a.test/", "its host is not one of the seeds'"),
+        ("<a href=//a.test:81/>x</a>", {}, "https://a.test:81/", "address or port: It would not be fetched: links to"),
+        ("<a href=//192.0.2.1/>x</a>", {"scope": "web"}, "https://192.0.2.1/", "address or port: It would not be"),
+    ],
+)  # fmt: skip
+def test_why_a_link_of_a_stored_page_was_not_followed_is_said(
+    html: str, settings: dict[str, object], what: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = what if "://" in what else f"https://a.test{what}"
+    with Planted(tmp_path / "crawl", **{"scope": "site", **settings}) as crawl:
+        crawl.add(LINKING)
+        crawl.keep("https://a.test/other", "<a href=/elsewhere>nothing</a>")
+        crawl.keep(LINKING, html)
+        crawl.turn(Done(), crawl.robots())
+        assert run(["explain", url, "--data-dir", str(crawl.folder)]) == 0
+        searched = capsys.readouterr().out
+        assert run(["explain", url, "--data-dir", str(crawl.folder), "--from", LINKING]) == 0
+        assert capsys.readouterr().out == searched
+    assert sentence in searched.splitlines()[1]
+    assert f"  linked    from {LINKING}, depth 0" in searched.splitlines()
+
+
+def test_a_limit_that_remembers_is_named_with_its_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Planted(tmp_path / "crawl") as crawl:
+        crawl.add(LINKING)
+        crawl.keep(LINKING, LINKS)
+        crawl.turn(Done(), crawl.robots())
+        crawl.frontier.heartbeat({"trap_foreign_links": 7.0})
+        assert run(["explain", "https://a.test/2", "--data-dir", str(crawl.folder)]) == 0
+    assert "a limit that counts earlier links must have refused it: foreign_links (7 links)." in capsys.readouterr().out
+
+
+def test_a_page_named_with_from_must_be_stored_and_link_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Planted(tmp_path / "crawl") as crawl:
+        seeded(crawl)
+        for source, why in ((LINKING, "does not link to"), ("https://a.test/none", "is not stored with its source")):
+            assert run(["explain", "https://a.test/2", "--data-dir", str(crawl.folder), "--from", source]) == 2
+            assert why in capsys.readouterr().err
+        assert run(["explain", "https://a.test/2", "--data-dir", str(crawl.folder)]) == 0
+    assert "linked    from none of 1 archived page" in capsys.readouterr().out
 
 
 def test_a_delay_that_the_operator_gave_is_not_said_to_be_the_sites_own(

@@ -50,6 +50,7 @@ def test_a_finished_crawl_shows_what_came_of_every_url(folder: Path, capsys: pyt
     assert (answer["sites"], answer["sites_with_work"], answer["sites_in_hand"]) == (3, 0, 0)
     assert (answer["known"], answer["queued"], answer["done"], answer["pages"]) == (15, 0, 12, 9)
     assert answer["given_up"] == {"http_error": 3}
+    assert answer["done_without_page"] == 3
     assert (answer["pages_left"], answer["next_due_s"]) == (None, None)
     assert answer["free_bytes"] > 0
     for name in ("warc", "pages", "requests"):
@@ -58,6 +59,7 @@ def test_a_finished_crawl_shows_what_came_of_every_url(folder: Path, capsys: pyt
     assert f"{folder}, finished: nothing is left to fetch" in shown
     assert answer["finished"]
     assert "15 known: 0 queued, 12 done, 3 given up" in shown
+    assert "3 done without a page: redirects, and sitemaps that were read" in shown
     assert "3 http_error" in shown
     assert "workers" not in shown
 

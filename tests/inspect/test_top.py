@@ -22,7 +22,7 @@ from gossamer.inspect import recent
 from gossamer.inspect.recent import Tail
 from gossamer.records import RequestRow
 from gossamer.store import Store, StoreSettings
-from gossamer.store.frames import HEADER_BYTES
+from gossamer.store.journals import HEADER_BYTES
 from tests.end_to_end.crawls import environment, wait_until
 from tests.inspect.crawls import Crawl
 

@@ -6,6 +6,7 @@ import pytest
 from turbohtml import parse
 
 from gossamer.parse.content import Removed, find_content
+from gossamer.parse.render import MAX_CELLS
 from gossamer.parse.text import Choice, fast_markdown, fast_text, text_finder
 
 PROSE = "Spiders let themselves be carried by the wind, on threads that are as fine as gossamer, over land and sea. "
@@ -119,6 +120,14 @@ def test_the_others_fall_back_where_they_keep_too_little(choice: Choice) -> None
 def test_a_page_that_is_nothing_but_navigation_keeps_it() -> None:
     source = "<nav><a href=/a>First</a> <a href=/b>Second</a></nav>"
     assert fast_text(parse(source), source) == "First Second"
+
+
+def test_a_table_of_many_cells_keeps_its_rows_and_words() -> None:
+    rows = "".join(f"<tr><td>{number}</td><td>name{number} <b>x</b></td></tr>" for number in range(MAX_CELLS // 2 + 1))
+    source = f"<h1>Data</h1><table>{rows}</table>"
+    lines = [line.rstrip() for line in fast_text(parse(source), source).split("\n") if line]
+    assert lines[:3] == ["Data", "0 name0 x", "1 name1 x"]
+    assert len(lines) == MAX_CELLS // 2 + 2
 
 
 def test_a_phrase_is_not_torn_apart_by_the_layout_of_a_table() -> None:

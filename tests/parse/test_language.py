@@ -57,6 +57,15 @@ TEXTS = {
 }
 
 
+def test_a_page_that_is_little_but_a_list_of_links_has_the_language_of_the_list() -> None:
+    heading = "<title>Kapitel 7</title><p>Kapitel 7. Debian-System</p>"
+    menu = "".join(f"<li><a href=/{n}>{part}</a>" for n, part in enumerate(TEXTS["da"].replace(".", ",").split(",")))
+    assert read(heading).row.lang == ""
+    page = read(f"{heading}<nav><ul>{menu}</ul></nav>").row
+    assert (page.lang, page.lang_detected) == ("da", "da")
+    assert "mennesker" not in page.text
+
+
 @pytest.mark.parametrize("language", TEXTS)
 def test_the_language_of_a_text_is_detected(language: str) -> None:
     found = detect_language(TEXTS[language])

@@ -130,6 +130,7 @@ def test_a_page_linked_both_ways_is_followed() -> None:
 def test_the_number_of_links_is_bounded() -> None:
     page = read("".join(f"<a href=/{n}>x</a>" for n in range(MAX_LINKS + 5)))
     assert len(page.links) == MAX_LINKS
+    assert page.links_cut
     assert page.links[-1].url == f"{SITE}/{MAX_LINKS - 1}"
 
 

@@ -70,6 +70,7 @@ electric fields with the same hairs, even on days when no breath of air is movin
 def test_a_page_as_news_sites_write_them() -> None:
     page = read(ARTICLE, "text/html; charset=UTF-8", url="https://www.daily.example/science/2026/spiders")
     assert page.row == PageRow(
+        content_type="text/html",
         charset="utf-8",
         title="Spiders that fly — The Daily Web",
         text=page.row.text,
@@ -334,3 +335,15 @@ def test_no_head_makes_it_raise(head: bytes, body: bytes) -> None:
     fetched = answer(body)
     object.__setattr__(fetched, "head", head)
     read_page(fetched, agent="gossamer", max_bytes=1_000)
+
+
+def test_the_type_that_is_stored_is_the_one_that_was_declared_first() -> None:
+    page = read("x", "text/html", headers=("Content-Type: Text/Plain ; charset=utf-8",))
+    assert page.row.content_type == "text/plain"
+    assert read("x", None).row.content_type == ""
+
+
+def test_a_header_that_says_that_this_is_not_the_page_counts_for_every_type() -> None:
+    mark = "Cloudflare: header cf-mitigated: challenge"
+    for content_type in ("text/html", "application/json", "image/png"):
+        assert read("{}", content_type, headers=("cf-mitigated: challenge",)).blocked == mark

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
+from gossamer.rules.answers import OURS
 from gossamer.rules.elsewhere import (
     KEEP_S,
     MAX_WAIT_S,
@@ -25,7 +26,6 @@ from gossamer.rules.elsewhere import (
 )
 from gossamer.rules.hosts import (
     NOTHING_ALLOWED,
-    OURS,
     RobotsRead,
     RobotsSettings,
     answers,

@@ -15,11 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.records import Failed, Fetched, HostState, Reason, Truncation
+from gossamer.rules.answers import NO_HOST, OURS, is_answered, is_silence
 from gossamer.rules.hosts import (
     NO_ADDRESS,
-    NO_HOST,
     NOTHING_ALLOWED,
-    OURS,
     ROBOTS_FAILED,
     RobotsRead,
     RobotsSettings,
@@ -27,9 +26,7 @@ from gossamer.rules.hosts import (
     answers,
     asked_delay_s,
     cache_s,
-    is_answered,
     is_fresh,
-    is_silence,
     judge_robots,
     refusal_of,
     robots_redirect,

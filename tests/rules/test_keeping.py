@@ -48,6 +48,7 @@ def test_only_another_page_of_the_same_site_stands_for_a_page(canonical: str, is
         (UrlState(status=UrlStatus.DONE, depth=1), True),
         (UrlState(status=UrlStatus.GIVEN_UP, depth=1, reason=Reason.NOT_CANONICAL), False),
         (UrlState(status=UrlStatus.GIVEN_UP, depth=1, reason=Reason.HTTP_ERROR), False),
+        (UrlState(status=UrlStatus.GIVEN_UP, depth=1, reason=Reason.NOINDEX), True),
     ],
 )
 def test_a_page_is_left_out_only_for_one_that_can_still_be_had_or_was(state: UrlState | None, deferred: bool) -> None:

@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from gossamer.rules import memories
-from gossamer.rules.memories import FEW, DistinctLimiter, NumberTable, RecentHashes
+from gossamer.rules.memories import FEW, DistinctLimiter, NumberTable, PairTable, RecentHashes
 from gossamer.rules.traps import TrapGuard, TrapSettings
 from gossamer.urls import identify
 
@@ -43,6 +43,15 @@ def test_who_is_met_again_and_again_is_not_forgotten_for_many_who_are_met_once()
         numbers.put(passer_by, 1)
         if passer_by % 20 == 0:
             assert [numbers.get(key, 0) for key in regulars] == list(regulars)
+
+
+def test_a_key_has_two_numbers() -> None:
+    pairs = PairTable(1 << 4)
+    assert pairs.get(15) is None
+    for key in (0, 15, 31):
+        pairs.put(key, key, -key)
+    pairs.put(15, 7, 8)
+    assert [pairs.get(key) for key in (0, 15, 31, 47)] == [(0, 0), (7, 8), (31, -31), None]
 
 
 def test_the_last_places_have_neighbours_too() -> None:

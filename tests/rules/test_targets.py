@@ -5,17 +5,23 @@ from __future__ import annotations
 import pytest
 
 from gossamer.records import Reason
-from gossamer.rules.scope import ScopeSettings
-from gossamer.rules.targets import BLOCKED_PORTS, TargetRules, is_blocked
+from gossamer.rules.scope import BLOCKED_PORTS, ScopeSettings, TargetRules, is_blocked
 from gossamer.urls import identify, normalise
 
 PAGE = "https://a.test"
 
 
-def refusal(target: str, *, by: str = PAGE, ip_hosts: bool = False, ports: tuple[int, ...] = ()) -> Reason | None:
+def refusal(
+    target: str,
+    *,
+    by: str = PAGE,
+    ip_hosts: bool = False,
+    ports: tuple[int, ...] = (),
+    seed_ports: tuple[int, ...] = (),
+) -> Reason | None:
     url = normalise(target)
     assert isinstance(url, str)
-    return TargetRules(ip_hosts, ports).refuse(identify(url).host, by=by)
+    return TargetRules(ip_hosts, ports, seed_ports).refuse(identify(url).host, by=by)
 
 
 @pytest.mark.parametrize(
@@ -55,12 +61,13 @@ def test_links_to_the_ports_of_the_web_are_followed(target: str) -> None:
     assert refusal(target, by="http://a.test:8080") is None
 
 
-def test_a_port_is_followed_from_pages_on_such_a_port_and_where_the_operator_allows_it() -> None:
-    assert refusal("http://b.test:8080/", by="http://a.test:8080") is None
-    assert refusal("http://b.test:8081/", by="http://a.test:8080") is None
-    assert refusal("http://b.test:8081/", by="http://a.test") is Reason.PORT_REFUSED
-    assert refusal("http://b.test:8081/", ports=(8081,)) is None
-    assert refusal("http://[::2]:8080/", by="http://[::1]:8080") is Reason.IP_HOST
+def test_a_port_is_followed_if_a_seed_has_it_or_the_operator_allows_it_whatever_the_port_of_the_page() -> None:
+    for by in (PAGE, "http://a.test:8080", "http://a.test:8081"):
+        assert refusal("http://b.test:8080/", by=by) is Reason.PORT_REFUSED
+        assert refusal("http://b.test:8080/", by=by, seed_ports=(8080,)) is None
+        assert refusal("http://b.test:8080/", by=by, ports=(8080,)) is None
+    assert refusal("http://a.test:8080/2", by="http://a.test:8080") is None, "a host may link to itself"
+    assert refusal("http://[::2]:8080/", by="http://[::1]:8080", seed_ports=(8080,)) is Reason.IP_HOST
 
 
 def test_ports_that_browsers_block_are_never_contacted() -> None:

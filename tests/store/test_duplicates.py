@@ -126,7 +126,7 @@ def test_a_duplicate_whose_payload_is_gone_is_named(crawl: tuple[Path, PageRow, 
         keep(store, fetched(3))  # the same payload, but not the page that is named
         encoded = encode_revisit(fetched(2), second.payload_digest, same_as=first.url, same_at=first.fetched_at)
         row = page_row(fetched(2), encoded)
-        row = store._keep_records(row, encoded.archive, encoded.response_offset, is_revisit=True)
+        row = store._segments.keep(row, encoded.archive, encoded.response_offset, is_revisit=True)
     (problem,) = check(other).problems
     assert problem.flaw is Flaw.MISSING_PAYLOAD
     assert first.url in problem.detail

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import subprocess
+import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -155,3 +157,16 @@ def test_a_replaced_file_is_on_disk_before_it_gets_its_name(tmp_path: Path, monk
     with replacing(tmp_path / "file") as file:
         file.write(b"x")
     assert calls == ["fsync", "rename", "fsync"]  # the file, then its name, then the folder's list of names
+
+
+def test_a_process_that_only_writes_tables_does_not_import_pandas() -> None:
+    code = (
+        "import sys\n"
+        "import pyarrow as pa\n"
+        "from gossamer.store.schemas import do_without_pandas\n"
+        "do_without_pandas()\n"
+        "pa.array(['a'])\n"
+        "print('pandas' in sys.modules)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "False\n", "pyarrow imports it with the first array, which takes 50 MB of each worker"

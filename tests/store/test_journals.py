@@ -16,8 +16,8 @@ import pytest
 from gossamer.records import PageRow, RequestRow
 from gossamer.store import journals
 from gossamer.store.frames import BrokenRange
-from gossamer.store.journal_files import JournalFile
-from gossamer.store.journals import Journal, JournalReader, as_batches
+from gossamer.store.journal_files import JournalFile, JournalReader
+from gossamer.store.journals import Journal, as_batches
 from gossamer.store.names import FOLDERS, journal_path
 from gossamer.store.parts import convert
 from gossamer.store.schemas import PAGES, REQUESTS, TABLES, Table
@@ -52,7 +52,7 @@ def write_journal(folder: Path, batches: int) -> tuple[Path, list[int]]:
     lengths = [0]
     for batch in range(batches):
         for number in range(3 * batch, 3 * batch + 3):
-            journal.keep(page(number))
+            journal.rows.append(page(number))
         journal.sync(3)
         assert journal._file is not None
         lengths.append(journal._file.length)
@@ -161,8 +161,8 @@ def test_a_journal_is_due_by_rows_by_bytes_and_by_age(folder: Path) -> None:
     now = 100.0
     journal = new_journal(folder, lambda: now)
     assert not journal.is_due(max_rows=0, max_bytes=0, max_age_s=0)  # there is none yet
-    journal.keep(page(0))
-    journal.keep(page(1))
+    journal.rows.append(page(0))
+    journal.rows.append(page(1))
     journal.sync(2)
     large = 1 << 40
     assert journal.is_due(max_rows=2, max_bytes=large, max_age_s=300)
@@ -178,7 +178,7 @@ def test_every_journal_has_a_file_of_its_own(folder: Path) -> None:
     journal = new_journal(folder)
     paths = []
     for number in range(3):
-        journal.keep(page(number))
+        journal.rows.append(page(number))
         journal.sync(1)
         paths += journal.take()
         assert journal.take() == []

@@ -12,8 +12,9 @@ import pytest
 from gossamer.store import names
 from gossamer.store.checking import Flaw, check
 from gossamer.store.damage import DamagedError
-from gossamer.store.frames import HEADER_BYTES, BrokenRange
+from gossamer.store.frames import BrokenRange
 from gossamer.store.journal_files import JournalFile
+from gossamer.store.journals import HEADER_BYTES
 from gossamer.store.parts import check_part, open_part
 from gossamer.store.quarantine import read_quarantine
 from gossamer.store.reading import pages, row_files
@@ -101,7 +102,8 @@ def test_a_torn_end_is_not_taken_for_rot(journal: Path) -> None:
 
 def test_a_write_of_several_frames_that_a_power_failure_tears_is_no_rot(tmp_path: Path) -> None:
     """Frames that failed syncs have left are written at once: of these, a later one may survive without an earlier."""
-    from gossamer.store.frames import JournalFrames, encode_frame, end_frame
+    from gossamer.store.frames import JournalFrames
+    from gossamer.store.journals import encode_frame, end_frame
 
     first = encode_frame([b"first"], offset=0, synced=0, rows=1)
     second = encode_frame([b"second"], offset=len(first), synced=0, rows=1)

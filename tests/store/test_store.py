@@ -209,7 +209,7 @@ def test_the_finisher_dies_with_its_worker(tmp_path: Path) -> None:
     process.stdin.close()  # as the worker's end does
     assert process.wait() == 1
     fifo.unlink()
-    store._finisher._files.clear()
+    store._finisher.files.clear()
     store.close()
 
 

@@ -10,6 +10,7 @@ import sys
 import zlib
 from typing import TYPE_CHECKING, Any
 
+import brotli
 import pytest
 import zstandard
 from hypothesis import given
@@ -18,7 +19,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.records import Truncation
 from gossamer.store.warc import digest, encode_exchange, warcinfo
-from tests.store.samples import HTML, fetched, kinds_seen_by_fastwarc, refusals
+from tests.store.samples import HTML, fetched, kinds_seen_by_fastwarc, refusals, warcio_apart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,6 +135,19 @@ def test_programs_of_others_accept_a_segment_of_all_these(tmp_path: Path) -> Non
     segment.write_bytes(info + b"".join(encode_exchange(answer).archive for answer in ANSWERS.values()))
     assert refusals(segment) == {}
     assert kinds_seen_by_fastwarc(segment) == ["warcinfo", *["request", "response"] * len(ANSWERS)]
+
+
+def test_warcio_checks_a_page_that_came_in_brotli_in_the_environment_of_the_documentation(tmp_path: Path) -> None:
+    segment = tmp_path / "br.warc.gz"
+    body = brotli.compress(HTML)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: br\r\n\r\n"
+    segment.write_bytes(encode_exchange(fetched(head=head, body=body)).archive)
+    assert refusals(segment) == {}
+    seen = warcio_apart("check", "-v", segment)
+    assert (seen.returncode, seen.stdout.count("digest pass")) == (0, 2)
+    plain = gzip.decompress(segment.read_bytes())
+    segment.write_bytes(gzip.compress(plain.replace(body, body[:-1] + b"?")))
+    assert warcio_apart("check", segment).returncode == 1
 
 
 def test_a_check_by_others_would_notice_a_changed_body(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def _check_reported(row: Row, played: Played) -> None:
         found = {host: {name: getattr(states[host], name) for name in row.hosts[host]} for host in row.hosts}
         assert found == row.hosts
     if row.counts is not None:
-        assert sum((effects.counts for effects in reported), Counter()) == row.counts
+        assert sum((Counter(effects.counts) for effects in reported), Counter()) == row.counts
     failures = [failure for effects in reported for failure in effects.hook_failures]
     _same([(failure.hook, failure.url, failure.times) for failure in failures], row.hook_failures)
 

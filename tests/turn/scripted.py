@@ -92,9 +92,9 @@ def failed(url: str, reason: Reason, **fields: Any) -> Failed:
 
 def parsed(*links: str, row: Mapping[str, Any] | None = None, **fields: Any) -> ParsedPage:
     """What the page process found in a page; `row` are columns that the page itself fills."""
-    columns = {"text": "text", "content_hash": b"0" * 16, **(row or {})}
+    columns = {"content_type": "text/html", "text": "text", "content_hash": b"0" * 16, **(row or {})}
     given: dict[str, Any] = {
-        "row": PageRow()._replace(**columns), "links": [identify(link) for link in links], "anchors": (),
+        "row": PageRow(**columns), "links": [identify(link) for link in links], "anchors": (),
         "refresh": "", "noindex": False, "nofollow": False, "noai": False, **fields,
     }  # fmt: skip
     return ParsedPage(**given)
@@ -148,6 +148,7 @@ class World:
     traps: TrapSettings = field(default_factory=TrapSettings)
     sitemaps: SitemapSettings = field(default_factory=SitemapSettings)
     excluded: Sequence[str] = ()  # by the operator, before the turn
+    seed_ports: Sequence[int] = ()
     excluded_after: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by a line of the trace: from then on
     stops_after: str = ""  # a line of the trace: from then on, only requests are sent that finish something
     hooks: Hooks = field(default_factory=Hooks)
@@ -181,6 +182,7 @@ class World:
             )
         )
         self._exclude(self.excluded)
+        self._orders.seed_ports = frozenset(self.seed_ports)
 
     def play(self) -> TurnResult:
         """Let a site have its turn in this world; return how it ended."""

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gossamer.records import Barred, Done, GivenUp, HostState, Kind, Outcome, Reason, Retry, UrlState, UrlStatus
-from gossamer.rules.answers import NOTHING_UNDER_HTTPS
-from gossamer.rules.hosts import NO_ADDRESS, NO_HOST
+from gossamer.rules.answers import NO_HOST, NOTHING_UNDER_HTTPS
+from gossamer.rules.hosts import NO_ADDRESS
 from gossamer.rules.pace import DAY_S, PaceSettings, WaitCause
 from gossamer.turn.steps import NO_SLOT, NOT_SENT, UNAVAILABLE
 from gossamer.urls import hash_url

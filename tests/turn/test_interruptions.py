@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from gossamer.records import Done, GivenUp, HostState, Kind, Outcome, Reason, Retry
-from gossamer.rules.hosts import HANG_UP_S
+from gossamer.rules.answers import HANG_UP_S
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.pace import PaceSettings
 from gossamer.rules.sitemaps import SitemapSettings

@@ -99,7 +99,7 @@ KEPT = [
         says="a page that says noindex is not stored, but its links are followed",
         world={"parses": page(NEXT, noindex=True)},
         trace=PARSED,
-        outcomes={HOME: Done(page=False)},
+        outcomes={HOME: GivenUp(reason=Reason.NOINDEX)},
         links=[NEXT],
     ),
     Row(
@@ -146,9 +146,9 @@ KEPT = [
         links=[NEXT],
     ),
     Row(
-        says="a page that is read for its links alone and says noindex is done",
+        says="a page that is read for its links alone and says noindex is given up for that",
         world={"answers": {HOME: answered(HOME, links_only=True)}, "parses": page(noindex=True)},
-        outcomes={HOME: Done(page=False)},
+        outcomes={HOME: GivenUp(reason=Reason.NOINDEX)},
     ),
     *(
         Row(
@@ -170,6 +170,41 @@ KEPT = [
         counts={("share_backoffs", "parser_share"): 1},
         wait_s=140.0,
         cause=WaitCause.PARSER_SHARE,
+    ),
+    Row(
+        says="a page with many links for which there is no room comes again without a counted try, its site backs off",
+        world={"parses": {HOME: ParseFailed(reason=Reason.LINKS_BUSY)}, "urls": (queued(), queued(NEXT))},
+        trace=PARSED,
+        outcomes={HOME: Retry(wait_s=0.0, counted=False)},
+        links=[],
+        in_hand=[],
+        counts={("share_backoffs", "link_share"): 1},
+        wait_s=140.0,
+        cause=WaitCause.LINK_SHARE,
+    ),
+    Row(
+        says="a page whose further links are left out is counted",
+        world={"parses": page(NEXT, links_cut=True)},
+        outcomes={HOME: Done()},
+        counts={("traps", "page_links"): 1},
+    ),
+    Row(
+        says="with a limit of pages per site, URLs that strangers linked to give way to the site's own links",
+        world={
+            "urls": (queued(rank=20), queued(NEXT), queued(f"{HOST}/invented", rank=20)),
+            "parses": page(f"{HOST}/own"),
+            "scope": ScopeSettings(max_pages_per_site=3),
+        },
+        in_hand=[NEXT],
+    ),
+    Row(
+        says="with a limit of pages per site, URLs that strangers linked to stay in hand if the site links to none",
+        world={
+            "urls": (queued(rank=20), queued(f"{HOST}/invented", rank=20)),
+            "parses": page("https://b.test/"),
+            "scope": ScopeSettings(max_pages_per_site=3),
+        },
+        in_hand=[f"{HOST}/invented"],
     ),
     Row(
         says="the other URLs in hand are left for further turns",
@@ -265,6 +300,12 @@ LINK_ROWS = [
             "scope": ScopeSettings(allow_ip_hosts=True, allow_ports=(8080,)),
         },
         links=["http://93.184.215.14:8080/"],
+    ),
+    Row(
+        says="links to the ports of seeds are followed, those to other ports are not",
+        world={"parses": page("http://b.test:8080/", "http://b.test:8081/"), "seed_ports": (8080,)},
+        links=["http://b.test:8080/"],
+        counts={("traps", "port_refused"): 1},
     ),
     Row(
         says="links of a page at the greatest depth are not followed",
@@ -398,7 +439,7 @@ LEFT_OUT = [
     Row(
         says="noindex comes before all other reasons to leave a page out",
         world={"parses": {HOME: parsed(noindex=True, noai=True, row={"lang": "fr"})}, "keeping": NO_AI},
-        outcomes={HOME: Done(page=False)},
+        outcomes={HOME: GivenUp(reason=Reason.NOINDEX)},
     ),
 ]
 

@@ -19,7 +19,8 @@ from gossamer.records import (
     UrlState,
     UrlStatus,
 )
-from gossamer.rules.hosts import HANG_UP_S, NOTHING_ALLOWED, refusal_of
+from gossamer.rules.answers import HANG_UP_S
+from gossamer.rules.hosts import NOTHING_ALLOWED, refusal_of
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.pace import PaceSettings
 from gossamer.rules.scope import ScopeSettings

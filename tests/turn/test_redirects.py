@@ -24,6 +24,8 @@ NOT_FOLLOWED = [f"page {HOME}"]
 ELSEWHERE = "https://b.test/"
 SEED = queued(depth=0)
 ON_WWW = f"{WWW}/"
+BY_HTTP = "http://a.test/"
+BY_HTTP_OPEN = replace(OPEN, host="http://a.test")
 CHAIN = [f"{HOST}/{step}" for step in range(12)]
 CHAINED = {url: moved(url, target) for url, target in pairwise(CHAIN)}
 SILENT_WWW = HostState(host=WWW, silent=1, blocked_s=60.0)
@@ -234,6 +236,11 @@ ACROSS = [
         world=to(ON_WWW, scope=ScopeSettings(scope=Scope.HOST), hosts=(OPEN, WWW_OPEN)),
         asks=NOT_FOLLOWED,
         links=[ON_WWW],
+    ),
+    Row(
+        says="where the crawl stays on hosts, a redirect from https to http of the same host is followed",
+        world=to(BY_HTTP, scope=ScopeSettings(scope=Scope.HOST), hosts=(OPEN, BY_HTTP_OPEN)),
+        asks=[f"page {HOME}", f"page {BY_HTTP}"],
     ),
     Row(
         says="where the crawl stays on hosts, a seed's redirect to another host of its site is followed",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from gossamer.turn import Effects
 from gossamer.urls import identify
 from gossamer.workbench import SiteInHand, Workbench, WorkbenchSettings
 from gossamer.worker.client import FrontierClient
-from gossamer.worker.membership import FrontierThread, Membership
+from gossamer.worker.membership import Membership
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ def office(
         frontier.resume(delay_s=0.5)
         frontier.add([Link(*PAGE, 0)])
         bench = Workbench(WorkbenchSettings())
-        thread = FrontierThread()
+        thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
         membership = Membership(
             frontier=frontier,
             thread=thread,
@@ -63,6 +64,7 @@ def office(
             own_exclusions=Exclusions(),
             clock=clock,
             figures=dict,
+            died=bench.clear,
         )
         client = FrontierClient(
             frontier=frontier,
@@ -75,7 +77,7 @@ def office(
             clock=clock,
         )
         yield frontier, bench, client, membership
-        thread.close()
+        thread.shutdown()
 
 
 def site_in_hand(epoch: int) -> SiteInHand:
@@ -167,7 +169,7 @@ async def _report_late(folder: Path) -> None:
         worker = frontier.join("test")
         rhythm = [
             asyncio.create_task(client.serve(nothing)),
-            asyncio.create_task(membership.beat(changed=nothing, died=bench.clear)),
+            asyncio.create_task(membership.beat(nothing)),
         ]
         await _until(lambda: bench.held() == {"a.test": 1})
         site = bench.next_turn(clock_s)
@@ -193,7 +195,7 @@ def test_a_worker_that_hears_twice_of_its_death_joins_again_once(tmp_path: Path)
 async def _hear_twice(folder: Path) -> None:
     with office(folder, lambda: 1_000.0) as (frontier, _, client, membership):
         dead = frontier.join("test")
-        assert all(await asyncio.gather(membership.rejoin(0, nothing), membership.rejoin(0, nothing)))
+        assert all(await asyncio.gather(membership.rejoin(0), membership.rejoin(0)))
         await client.finish()
         assert frontier.join("next") == dead + 2
 

@@ -48,10 +48,23 @@ class Web:
     def release(self, size_bytes: int) -> None:
         """Forget a body."""
 
+    def recall(self, host: str) -> tuple[str, ...]:
+        """All names lead to one address."""
+        return ("192.0.2.1",)
+
+    async def locate(self, url: str) -> tuple[str, ...]:
+        """All names lead to one address."""
+        return ("192.0.2.1",)
+
+    def is_own(self, address: str) -> bool:
+        """It has no pace."""
+        return True
+
     async def fetch(
         self,
         url: str,
         *,
+        address: str | None = None,
         kind: RequestKind = RequestKind.PAGE,
         for_links: bool = False,
         before_send: Callable[[], bool] | None = None,
@@ -151,6 +164,19 @@ async def _look_up_slowly(folder: Path) -> None:
     seeds = ["https://a.test" + MOVED, "https://b.test/", "https://c.test/"]
     async with working(folder, *seeds, in_flight=1) as (_frontier, web):
         await _until(lambda: set(seeds) <= set(web.asked))
+
+
+def test_figures_tell_what_is_in_hand_and_under_way(tmp_path: Path) -> None:
+    asyncio.run(_show_load(tmp_path))
+
+
+async def _show_load(folder: Path) -> None:
+    figures = Figures(time.monotonic)
+    async with working(folder, "https://a.test" + MOVED, figures=figures) as (_frontier, web):
+        await _until(lambda: "https://a.test" + MOVED in web.asked)  # its target is looked up meanwhile
+        noted = figures.snapshot()
+        assert (noted["turns"], noted["sites_in_hand"], noted["sites_due"], noted["in_flight"]) == (1, 1, 0, 0)
+        assert noted["requests"] == 2
 
 
 async def _until(happened: Callable[[], bool]) -> None:

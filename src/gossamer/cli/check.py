@@ -42,7 +42,7 @@ def command() -> None:
 
     Reads JSON lines from standard input and answers each with one JSON line, at once, so that a program can keep
     it running and ask. A line that cannot be understood is answered with its `error`, and the exit status is 2.
-    Only a sitemap is read as it is, from a file.
+    A sitemap is read as it is, from a file, and so is a page if one is named.
 
     \b
     Example:

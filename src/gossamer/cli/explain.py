@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 @click.command("explain")
 @click.argument("what", metavar="URL|SITE")
 @data_dirs_option
-def command(what: str, folders: Sequence[Path]) -> None:
+@click.option("--from", "source", metavar="URL", help="A stored page that links to the URL.")
+def command(what: str, folders: Sequence[Path], source: str | None) -> None:
     """Say why a URL was fetched or not, or when a site is visited next.
 
     Names the rule that decides: an exclusion, the scope, a limit against traps, the line of robots.txt, or what makes
     the next turn wait. A URL has a scheme or a path; a bare name means its site. Works while a crawl runs.
+
+    For a URL that was never queued, it looks for a stored page that links there, for at most 5 seconds, and says why
+    that link was not followed. --from names such a page.
 
     \b
     Examples:
@@ -42,9 +46,9 @@ def command(what: str, folders: Sequence[Path]) -> None:
     is_site = "/" not in what
     named = read_url(what)
     with open_existing(*folders) as frontier:
-        terms = _read_terms(folders[0], named.site)
+        terms = _read_terms(folders[0], named.site, frontier.seed_ports())
         found = explain_site(frontier, folders, named.site, terms) if is_site else explain_url(
-            frontier, folders, named, terms
+            frontier, folders, named, terms, read_url(source) if source else None
         )  # fmt: skip
         under_way = is_under_way(frontier, *folders)
     click.echo(named.site if is_site else named.url)
@@ -55,15 +59,17 @@ def command(what: str, folders: Sequence[Path]) -> None:
         click.echo("  The crawl is not running: waiting URLs wait until it is resumed.")
 
 
-def _read_terms(folder: Path, site: str) -> Terms:
+def _read_terms(folder: Path, site: str, seed_ports: frozenset[int]) -> Terms:
     settings = read_settings(folder)
     now_at = time.time()
     return Terms(
         pace=settings.pace,
         scope=settings.scope,
         traps=settings.traps,
+        agent=settings.crawl.agent_name,
         site_delay_s=read_site_delays(settings.pace).get(site, settings.pace.delay_s),
         in_file=read_exclusions(settings.scope.exclude_file),
         now_at=now_at,
         year=time.gmtime(now_at).tm_year,
+        seed_ports=seed_ports,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -13,6 +13,9 @@ from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+
+_EXAMPLE: Final = "the option --help shows an example"
 
 
 class MalformedError(Exception):
@@ -24,8 +27,10 @@ def answer_each(
 ) -> None:
     """Answer the questions of the command line, else those on standard input, each with one line."""
     lines: Iterable[bytes] = [json.dumps(question).encode() for question in questions or ()]
-    if not lines and sys.stdin is not None:  # the parent process has closed it: there are no questions
+    if not lines and sys.stdin is not None:  # else the parent process has closed it: there are no questions
         lines = sys.stdin.buffer
+        if sys.stdin.isatty():
+            click.echo(f"Reading JSON lines from this terminal, until Ctrl-D: {_EXAMPLE}.", err=True)
     asked = malformed = 0
     for line in lines:
         asked += 1
@@ -35,6 +40,8 @@ def answer_each(
             malformed += 1
             answered = {"error": str(why)}
         click.echo(json.dumps(answered))  # flushed line by line: a program may wait for the answer
+    if not asked:
+        raise GossamerError(f"There is no question: write JSON lines to standard input; {_EXAMPLE}.")
     if malformed:
         raise GossamerError(f"{malformed} of {count(asked, 'line')} could not be understood.")
 

@@ -87,7 +87,8 @@ def _how_to_use(server: WebServer, seeds_file: Path) -> str:
     front = web.page_url(0, 0)
     name = web.hosts(0).main
     port = server.tls_port or server.port
-    authority = ("--ca-file", server.ca_file) if server.ca_file else ()
+    both_ports = f"{server.port},{server.tls_port}"  # the seeds may all have the same one
+    authority = ("--ca-file", server.ca_file, "--allow-ports", both_ports) if server.ca_file else ()
     crawl = to_type(
         *("crawl", seeds_file, "--email", "you@example.org", "--delay", "0.5", "--scope", "site"),
         *("--nameserver", server.dns, "--allow-network", "127.0.0.0/8", *authority, "--set", "retry_wait=1"),

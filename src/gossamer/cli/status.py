@@ -59,25 +59,19 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
             f"{stats.in_trouble:,} in trouble"
         ),
     )
+    yield from _address_waits(status)
     given_up = sum(stats.given_up.values())
     yield "URLs", f"{stats.known:,} known: {stats.queued:,} queued, {stats.done:,} done, {given_up:,} given up"
     limit = "" if stats.page_limit is None else f" of {stats.page_limit:,}"
     yield "pages", f"{stats.pages:,}{limit} stored, over all starts"
+    if status.without_page:
+        yield "", f"{status.without_page:,} done without a page: redirects, and sitemaps that were read"
     if stats.sites_spent:
         yield (
             "",
             f"{count(stats.sites_spent, 'site')} gave all pages that --max-pages-per-site allows",
         )
-    for reason, urls in sorted(stats.given_up.items(), key=lambda item: -item[1]):
-        yield "given up", f"{urls:>11,} {reason.value}"
-    for trap, links in sorted(status.traps.items(), key=lambda item: -item[1]):
-        yield "traps", f"{links:>11,} refused: {trap}"
-    for share, times in sorted(status.share_backoffs.items(), key=lambda item: -item[1]):
-        yield "over share", f"{times:>11,} back-offs: {share.replace('_', ' ')}"
-    for service, pages in sorted(status.block_pages.items(), key=lambda item: -item[1]):
-        yield "block pages", f"{pages:>11,} of {plain(service)}"
-    for name, found in sorted(status.sitemaps.items()):
-        yield "sitemaps", f"{found:>11,} {name.replace('_', ' ')}"
+    yield from _counts(status)
     if running is not None:
         yield "next due", "nothing waits" if stats.wait_s is None else wait(stats.wait_s)
     yield from _workers(status)
@@ -87,6 +81,25 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     largest = ", ".join(f"{name} {size(bytes_)}" for name, bytes_ in list(used.items())[:4])
     yield "disk", f"{size(sum(used.values()))} used" + (f" ({largest})" if largest else "")
     yield "", f"{size(status.free_bytes)} free on {status.disk}"
+
+
+def _counts(status: Status) -> Iterator[tuple[str, str]]:
+    """Tell what became of URLs, links, sites and pages, the most frequent first."""
+    for reason, urls in sorted(status.stats.given_up.items(), key=lambda item: -item[1]):
+        yield "given up", f"{urls:>11,} {reason.value}"
+    for trap, links in sorted(status.traps.items(), key=lambda item: -item[1]):
+        yield "traps", f"{links:>11,} refused: {trap}"
+    for share, times in sorted(status.share_backoffs.items(), key=lambda item: -item[1]):
+        yield "over share", f"{times:>11,} back-offs: {share.replace('_', ' ')}"
+    for service, pages in sorted(status.block_pages.items(), key=lambda item: -item[1]):
+        yield "block pages", f"{pages:>11,} of {plain(service)}"
+    for name, found in sorted(status.sitemaps.items()):
+        yield "sitemaps", f"{found:>11,} {name.replace('_', ' ')}"
+
+
+def _address_waits(status: Status) -> Iterator[tuple[str, str]]:
+    if waiting := status.address_waits:
+        yield "", f"{count(waiting, 'site')} waiting for an address that others share: see address_delay"
 
 
 def _state(status: Status) -> str:

@@ -14,6 +14,7 @@ from gossamer.rules.shares import SiteShares
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store.store import Store
 from gossamer.turn import Hooks, TurnSettings
+from gossamer.waste import NetworkLedger
 from gossamer.workbench import Workbench
 from gossamer.worker import Figures, Worker, WorkerParts, WorkerTerms
 
@@ -45,15 +46,16 @@ async def open_worker(
     # Before the fetcher is made: the fetcher and the worker share one number.
     in_flight = in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit())
     user_agent, email = settings.crawl.user_agent, settings.crawl.email
-    figures = Figures(clock)
+    figures, networks = Figures(clock), NetworkLedger()
     store = Store(folder, name, settings.store, operator=email, user_agent=user_agent)
     async with AsyncExitStack() as stack:
         stack.callback(store.abandon)  # unless the worker has closed it
+        agent = {"user_agent": user_agent, "email": email}
         fetcher = await stack.enter_async_context(
-            Fetcher(settings.fetch, in_flight=in_flight, user_agent=user_agent, email=email, archives=store.archives)
+            Fetcher(settings.fetch, in_flight=in_flight, **agent, archives=store.archives, ledger=networks)
         )
         shares = SiteShares()
-        pages = await stack.enter_async_context(_page_process(settings, shares, clock))
+        pages = await stack.enter_async_context(_page_process(settings, shares, networks, clock))
         parts = WorkerParts(
             frontier=frontier,
             fetcher=fetcher,
@@ -69,11 +71,12 @@ async def open_worker(
         yield Worker(parts, terms), figures
 
 
-def _page_process(settings: Settings, shares: SiteShares, clock: Clock) -> PageProcess:
+def _page_process(settings: Settings, shares: SiteShares, networks: NetworkLedger, clock: Clock) -> PageProcess:
     """Make a page process that reports what pages cost."""
     return PageProcess(
         settings.page,
         agent=settings.crawl.agent_name,
+        networks=networks,  # one for both: what a network wastes counts together
         on_cost=lambda site, cost_s, contended: shares.note_parse(site, cost_s, clock(), contended=contended),
     )
 
@@ -86,6 +89,7 @@ def worker_terms(settings: Settings, *, name: str, label: str, folder: Path, in_
         folder=folder,
         min_free_bytes=settings.store.min_free_space_bytes,
         in_flight=in_flight,
+        per_address=settings.fetch.per_address,
         exclusions=own_exclusions(settings.scope),
         turn=TurnSettings(
             pace=settings.pace,

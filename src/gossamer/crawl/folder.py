@@ -15,13 +15,23 @@ from gossamer.config import as_toml, gather
 from gossamer.crawl.log import LOG_FILE
 from gossamer.crawl.settings import SECTIONS, Settings
 from gossamer.errors import GossamerError
+from gossamer.inspect.address_conduct import FILE as ADDRESS_DELAYS_FILE
+from gossamer.inspect.address_conduct import (
+    AddressDelay,
+    address_delay_line,
+    damaged_address_delays,
+    read_address_delays,
+)
 from gossamer.inspect.delays import DELAYS_FILE, damaged_lines, delay_line, read_delays
+from gossamer.rules.address_pace import address_delay_s
 from gossamer.store.files import replacing
 from gossamer.store.names import FOLDERS, TEMPORARY_SUFFIX
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from gossamer.rules.pace import PaceSettings
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +105,7 @@ def write_settings(folder: Path, settings: Settings) -> None:
     with replacing(folder / SETTINGS_FILE) as file:
         file.write(text.encode())
     _note_delay(folder, settings.pace.delay_s)
+    _note_address_delay(folder, settings.pace)
 
 
 def _note_delay(folder: Path, delay_s: float) -> None:
@@ -108,6 +119,20 @@ def _note_delay(folder: Path, delay_s: float) -> None:
     if not before or before[-1][1] != delay_s:
         with safe_files.open_file(folder / DELAYS_FILE, "ab") as file:
             file.write(delay_line(time.time(), delay_s).encode())
+
+
+def _note_address_delay(folder: Path, pace: PaceSettings) -> None:
+    """Note since when a delay of addresses holds, and whether it applies to the operator's own networks."""
+    path = folder / ADDRESS_DELAYS_FILE
+    before = read_address_delays(folder)
+    if damaged := damaged_address_delays(folder):
+        log.warning("%s: the disk has damaged line %s; it is left out.", path, damaged[0])
+        with replacing(path) as file:
+            file.writelines(address_delay_line(delay).encode() for delay in before)
+    now = AddressDelay(since_at=time.time(), delay_s=address_delay_s(pace), for_all=pace.address_delay_s is not None)
+    if not before or (before[-1].delay_s, before[-1].for_all) != (now.delay_s, now.for_all):
+        with path.open("a", encoding="utf-8") as lines:
+            lines.write(address_delay_line(now))
 
 
 def read_settings(folder: Path) -> Settings:

@@ -103,13 +103,13 @@ class Rereading:
         self._settings = settings
         self._least_depth = least_depth
         self._rules = LinkRules(
-            max_depth=settings.scope.max_depth,
+            scope=settings.scope,
             exclusions=own_exclusions(settings.scope) | Exclusions.parse(frontier.exclusions())[0],
             include=UrlPatterns(settings.scope.include),
             traps=TrapGuard(settings.traps),
             hooks=hooks or Hooks(),
             year=time.gmtime().tm_year,
-            targets=settings.scope.targets,
+            seed_ports=frontier.seed_ports(),
         )
         self._contents: dict[str, tuple[str, int]] = {}  # by digest: where a payload is archived
         self._found: list[Link] = []
@@ -231,7 +231,9 @@ class Rereading:
         if state is None or not isinstance(target, str):
             return
         is_own = state.depth == 0 and site_of(target) == source.site
-        if self._rules.targets.refuse(host_of(target), by=source.host, same_port=not is_own):
+        if self._rules.scope.targets(self._rules.seed_ports).refuse(
+            host_of(target), by=source.host, same_port=not is_own
+        ):
             return
         if state.depth == 0:
             self._found.append(Link(*identify(target), 0, seeded=True, hops=1, via=source.url_hash))

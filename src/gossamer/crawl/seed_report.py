@@ -26,13 +26,16 @@ _ADVICE: Final = {
     Reason.TYPE_REFUSED: "its content type is not accepted; see --accept-types",
     Reason.HTTP_ERROR: "the server refused it; the command explain shows the status",
     Reason.BLOCKED: "a protection service sent a challenge in its place; ask its owner to admit your crawler",
+    Reason.NOINDEX: "its owner does not want it to be stored (noindex)",
     Reason.OTHER_LANGUAGE: "it is in another language than --languages names",
 }
 _ELSE: Final = "the command explain shows why"
 
 
-# These seeds answered, but the operator's settings leave their pages out; their links were followed.
-_NOT_KEPT: Final = frozenset({Reason.TYPE_REFUSED, Reason.OTHER_LANGUAGE, Reason.AI_OPTED_OUT, Reason.NOT_CANONICAL})
+# These seeds answered, but their owners or the operator's settings leave their pages out; their links were followed.
+_NOT_KEPT: Final = frozenset(
+    {Reason.NOINDEX, Reason.TYPE_REFUSED, Reason.OTHER_LANGUAGE, Reason.AI_OPTED_OUT, Reason.NOT_CANONICAL}
+)
 
 
 def failed_seeds(outcomes: Iterable[SeedOutcome], pages: int) -> list[str]:

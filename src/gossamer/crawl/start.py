@@ -113,7 +113,7 @@ def open_crawl(
         for line in warnings(settings):
             reporter.warn(line)
         try:
-            is_doubtful = _repair(folder, reporter)
+            doubtful = _repair(folder, reporter)
             before = read_judged(folder, frontier)
             _resume(frontier, settings, reporter)
             if not (folder / SETTINGS_FILE).exists():
@@ -121,7 +121,7 @@ def open_crawl(
             apply_exclusions(frontier, folder, exclusions)
             empty = load_all(frontier, seeds, show=reporter.show_seeding, warn=reporter.warn)
             rejudge(frontier, folder, settings, before, say=reporter.say, hooks=hooks)
-            _restore(frontier, folder, settings, reporter, is_doubtful=is_doubtful)
+            _restore(frontier, folder, settings, reporter, doubtful)
             stats = frontier.stats()
         except (OSError, FrontierError) as error:
             raise _unwritable(folder, settings, error) from error
@@ -194,8 +194,8 @@ def _write_down(folder: Path, settings: Settings, frontier: FrontierReader) -> N
     write_settings(folder, settings)
 
 
-def _repair(folder: Path, reporter: CrawlReporter) -> bool:
-    """Repair files after a crash; return whether rows of completed pages may be lost.
+def _repair(folder: Path, reporter: CrawlReporter) -> tuple[str, ...]:
+    """Repair files after a crash; return the journals of which rows may be lost.
 
     Since we hold the lock, every earlier worker is dead.
     """
@@ -205,17 +205,17 @@ def _repair(folder: Path, reporter: CrawlReporter) -> bool:
         line = f"Repaired after a crash: {repaired_files}."
         log.info(line)
         reporter.say(line)
-    return repaired.is_doubtful
+    return repaired.doubtful
 
 
 def _restore(
-    frontier: OperatorFrontier, folder: Path, settings: Settings, reporter: CrawlReporter, *, is_doubtful: bool
+    frontier: OperatorFrontier, folder: Path, settings: Settings, reporter: CrawlReporter, doubtful: tuple[str, ...]
 ) -> None:
     """Restore rows that the disk has damaged, if there may be any."""
-    if is_doubtful or (folder / QUARANTINE).exists():
+    if doubtful or (folder / QUARANTINE).exists():
         from gossamer.crawl.restoring import restore  # slow to import, and few starts need it
 
-        restore(frontier, folder, settings, is_doubtful=is_doubtful, say=reporter.say)
+        restore(frontier, folder, settings, doubtful=doubtful, say=reporter.say)
 
 
 async def _supervise(

@@ -33,6 +33,7 @@ from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import backoff_s, boot_seconds
 from gossamer.safe_files import protect_from_others
 from gossamer.store.names import name_of
+from gossamer.store.schemas import do_without_pandas
 from gossamer.supervisor.process import MISTAKE, label_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def main() -> None:
     folder, descriptor, lock, parent = Path(sys.argv[1]), *map(int, sys.argv[2:])
     _die_with(parent)
     protect_from_others()
+    do_without_pandas()
     os.set_inheritable(lock, False)  # kept open to the end, but not inherited by our own child processes
     supervisor = socket.socket(fileno=descriptor)
     try:

@@ -112,7 +112,7 @@ class BodyBudget:
         if size_bytes > self._small_bytes:
             self._large_bytes -= size_bytes
             self._large -= 1
-        while self._paused and (self._large_bytes < self._max_large_bytes or not self._large):
+        while self._paused.size and (self._large_bytes < self._max_large_bytes or not self._large):
             _, body = self._paused.pop()
             if body.is_paused:  # else its transfer has ended
                 self._resume(body)

@@ -17,7 +17,7 @@ from gossamer.fetch.authorities import authorities_file
 from gossamer.fetch.failures import Stop
 from gossamer.fetch.multi import Multi
 from gossamer.fetch.names import Resolved, Resolver, Unresolved
-from gossamer.fetch.slots import AddressSlots, RequestGate, RequestPlace
+from gossamer.fetch.slots import RequestGate, RequestPlace
 from gossamer.fetch.transfer import Transfer, TransferContext, TransferRequest
 from gossamer.records import Failed, Fetched, Reason, RequestKind, SiteStanding
 from gossamer.urls import host_of, name_of_host
@@ -27,11 +27,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.fetch.addresses import Network
+    from gossamer.fetch.names import Answer
     from gossamer.fetch.settings import FetchSettings
 
 
 # Failures that cost a slot for long. A refused connection or a broken answer is over at once.
-WASTES: Final = frozenset({Reason.CONNECT_TIMEOUT, Reason.TIMEOUT, Reason.TOO_SLOW, Reason.CUT_SILENT})
+WASTES: Final = frozenset(
+    {
+        *(Reason.CONNECT_TIMEOUT, Reason.TIMEOUT, Reason.TOO_SLOW, Reason.CUT_SILENT),  # silent seconds
+        *(Reason.CONNECTION_LOST, Reason.BAD_RESPONSE, Reason.HEADERS_TOO_LARGE),  # failures of what answers at all
+    }
+)
 
 
 class FetchLoad(NamedTuple):
@@ -48,10 +54,20 @@ class FetchLoad(NamedTuple):
 class Requester(Protocol):
     """Makes requests: what a worker needs of fetching. The simulation has one without a network."""
 
+    def recall(self, host: str) -> tuple[str, ...] | None:
+        """Return the addresses of a host that requests may go to, the next one to use first; None: look them up."""
+
+    async def locate(self, url: str) -> tuple[str, ...] | Failed:
+        """Look up the addresses that a request may go to, the next one to use first; at least one."""
+
+    def is_own(self, address: str) -> bool:
+        """Return whether an address lies in a network that the operator named."""
+
     async def fetch(
         self,
         url: str,
         *,
+        address: str | None = None,
         kind: RequestKind = RequestKind.PAGE,
         for_links: bool = False,
         before_send: Callable[[], bool] | None = None,
@@ -92,7 +108,6 @@ class Fetcher(Requester):
         self._is_own = lru_cache(maxsize=1 << 10)(lambda address: is_in_any(address, networks))
         self._headers = request_headers(settings, user_agent=user_agent, email=email, archives=archives)
         self._resolver = Resolver(nameserver=settings.nameserver, timeout_s=settings.dns_timeout_s)
-        self._slots = AddressSlots(settings.per_address)
         self._ledger = ledger or NetworkLedger()
         self._gate = RequestGate(limit=in_flight, max_held_bytes=settings.max_held_bytes, networks=self._ledger)
         self._idle: list[Transfer] = []
@@ -121,42 +136,59 @@ class Fetcher(Requester):
         while self._idle:
             self._idle.pop().close()
 
+    def recall(self, host: str) -> tuple[str, ...] | None:
+        """Return the addresses of a host that requests may go to, the next one to use first; None: look them up."""
+        name = name_of_host(host)
+        answer = _literal(name) or self._resolver.recall(name)
+        found = None if answer is None else self._admit(answer)
+        return found if isinstance(found, tuple) else None
+
+    async def locate(self, url: str) -> tuple[str, ...] | Failed:
+        """Look up the addresses that a request may go to, the next one to use first; at least one."""
+        started_at, begun = time.time(), time.perf_counter()
+        name = name_of_host(host_of(url))
+        found = self._admit(_literal(name) or await self._resolver.resolve(name))
+        if isinstance(found, tuple):
+            return found
+        return Failed(
+            url=url,
+            reason=found.reason,
+            detail=found.detail,
+            started_at=started_at,
+            duration_s=time.perf_counter() - begun,
+        )
+
+    def is_own(self, address: str) -> bool:
+        """Return whether an address lies in a network that the operator named."""
+        return self._is_own(address)
+
     async def fetch(
         self,
         url: str,
         *,
+        address: str | None = None,
         kind: RequestKind = RequestKind.PAGE,
         for_links: bool = False,
         before_send: Callable[[], bool] | None = None,
         site: str = "",
         standing: SiteStanding = SiteStanding.ANSWERED,
     ) -> Fetched | Failed:
-        """Make one request for a normalised URL. The caller must `release` the body of an answer.
+        """Make one request for a normalised URL, to one of the addresses that `locate` returned, or to the first.
+
+        The caller must `release` the body of an answer.
 
         With `for_links`, an HTML page is read even if its type is not accepted.
         `before_send` is called before a connection is opened, and again before anything is sent over it; if it returns
         False, nothing is sent. It must neither block nor raise. A `Failed` without an address contacted no server;
         it is `CUT_SILENT` if the site may not answer, and silent sites hold as many slots as they may.
         """
-        started_at, begun = time.time(), time.perf_counter()
-        host = host_of(url)
-        found = await self._pick_address(name_of_host(host))
-        if isinstance(found, Unresolved):
-            return Failed(
-                url=url,
-                reason=found.reason,
-                detail=found.detail,
-                started_at=started_at,
-                duration_s=time.perf_counter() - begun,
-            )
-        request = TransferRequest(url, host, found, kind, for_links, before_send, RequestPlace(site, found, standing))
-        if self._is_own(found):  # the operator knows how much their own machines can take
-            return await self._transfer(request)
-        await self._slots.enter(found)
-        try:
-            return await self._transfer(request)
-        finally:
-            self._slots.leave(found)
+        if address is None:
+            found = await self.locate(url)
+            if isinstance(found, Failed):
+                return found
+            address = found[0]
+        place = RequestPlace(site, address, standing)
+        return await self._transfer(TransferRequest(url, address, kind, for_links, before_send, place))
 
     def release(self, size_bytes: int) -> None:
         """Note that a body that was fetched is not needed any more: it was stored, or it is of no use."""
@@ -192,28 +224,29 @@ class Fetcher(Requester):
             transfer.reset()
             self._idle.append(transfer)
         if isinstance(answer, Fetched):
-            self._ledger.note_answer(answer.address)
+            if self._ledger.networks:
+                self._ledger.note_answer(answer.address)
         elif answer.reason in WASTES:
             self._ledger.note_waste(answer.address)
         return answer
 
-    async def _pick_address(self, name: str) -> str | Unresolved:
-        """Return an address of this name that may be contacted; the next call starts with another address."""
-        addresses = _literal(name)
-        if not addresses:
-            answer = await self._resolver.resolve(name)
-            if not isinstance(answer, Resolved):
-                return answer
-            addresses = answer.addresses
-        # A different start each time, so that a retry uses another address.
-        self._picks += 1
-        start = self._picks % len(addresses)
-        for address in addresses[start:] + addresses[:start]:
-            verdict = self._judge(address)
-            if verdict.reason is None:
-                return address
-        assert verdict.reason is not None
-        return Unresolved(reason=Reason.ADDRESS_REFUSED, detail=f"{address}: {verdict.reason.value}")
+    def _admit(self, answer: Answer) -> tuple[str, ...] | Unresolved:
+        """Return the addresses that may be contacted; the next call starts with another one."""
+        if isinstance(answer, Unresolved):
+            return answer
+        addresses = answer.addresses
+        if len(addresses) > 1:  # a different start each time, so that a retry uses another address
+            self._picks += 1
+            start = self._picks % len(addresses)
+            addresses = addresses[start:] + addresses[:start]
+        verdicts = [self._judge(address) for address in addresses]
+        if all(verdict.reason is None for verdict in verdicts):
+            return addresses
+        admitted = tuple(each for each, verdict in zip(addresses, verdicts, strict=True) if verdict.reason is None)
+        reason = verdicts[-1].reason
+        if admitted or reason is None:
+            return admitted
+        return Unresolved(reason=Reason.ADDRESS_REFUSED, detail=f"{addresses[-1]}: {reason.value}")
 
 
 def _not_sent(request: TransferRequest, reason: Reason, stop: Stop) -> Failed:
@@ -239,14 +272,14 @@ def request_headers(settings: FetchSettings, *, user_agent: str, email: str, arc
     return headers
 
 
-def _literal(name: str) -> tuple[str, ...]:
-    """Return the address if a host name is one, in a tuple; otherwise an empty tuple."""
+def _literal(name: str) -> Resolved | None:
+    """Return the address that a host name is; None if it is not one."""
     if not (name[-1].isdigit() or ":" in name):
-        return ()
+        return None
     try:
-        return (str(ip_address(name)),)
+        return Resolved(addresses=(str(ip_address(name)),))
     except ValueError:
-        return ()
+        return None
 
 
 def is_in_any(address: str, networks: tuple[Network, ...]) -> bool:

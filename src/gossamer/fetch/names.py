@@ -123,13 +123,17 @@ class Resolver:
         await asyncio.gather(*self._lookups.values(), return_exceptions=True)
         await self._channel.close()
 
+    def recall(self, name: str) -> Answer | None:
+        """Return the addresses of a name as far as they are known without a lookup."""
+        answer = self._cache.get(name, self._clock())
+        if answer is None and self._hosts is not None and (addresses := self._hosts.find(name)):
+            return Resolved(addresses=addresses[:_MAX_ADDRESSES])
+        return answer
+
     async def resolve(self, name: str) -> Answer:
         """Return the addresses of a name. Cancelling this does not cancel the lookup: others may wait for it."""
-        answer = self._cache.get(name, self._clock())
-        if answer is not None:
+        if (answer := self.recall(name)) is not None:
             return answer
-        if self._hosts is not None and (addresses := self._hosts.find(name)):
-            return Resolved(addresses=addresses[:_MAX_ADDRESSES])
         lookup = self._lookups.get(name)
         if lookup is None:
             lookup = self._lookups[name] = asyncio.create_task(self._look_up(name))

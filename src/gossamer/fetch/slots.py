@@ -1,4 +1,4 @@
-"""Limits on requests at once: one for all, one for those that may not answer, and one per address.
+"""Limits on requests at once: one for all, and one for those that may not answer.
 
 What guarantees that a site that answers finds a slot: requests that may hold a slot in vain get half of the slots at
 most. These are requests of sites whose last request failed, or that are new in a network that wastes most requests;
@@ -202,49 +202,6 @@ class RequestGate:
                 self._talking[place] = None
             else:
                 self._overdue[place] = None
-
-
-class AddressSlots:
-    """Admits at most `limit` requests at once for each address."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._inside: dict[str, int] = {}
-        self._lines: dict[str, deque[asyncio.Future[None]]] = {}
-
-    async def enter(self, address: str) -> None:
-        """Wait for a slot of this address; the caller must `leave` afterwards."""
-        inside = self._inside.get(address, 0)
-        if inside < self._limit:
-            self._inside[address] = inside + 1
-        else:
-            line = self._lines.setdefault(address, deque())
-            await _stand_in(line, undo=lambda: self.leave(address))
-
-    def leave(self, address: str) -> None:
-        """Give up a slot: the first request in line gets it."""
-        line = self._lines.get(address)
-        if line is not None:
-            admitted = _admit_first(line)
-            if not line:
-                del self._lines[address]
-            if admitted:
-                return
-        self._inside[address] -= 1
-        if not self._inside[address]:
-            del self._inside[address]
-
-
-async def _stand_in(line: deque[asyncio.Future[None]], *, undo: Callable[[], None]) -> None:
-    """Wait to be admitted; if cancelled just after that, `undo` passes the place on."""
-    place = asyncio.get_running_loop().create_future()
-    line.append(place)
-    try:
-        await place
-    except asyncio.CancelledError:
-        if not place.cancelled():
-            undo()
-        raise
 
 
 def _admit_first(line: deque[asyncio.Future[None]]) -> bool:

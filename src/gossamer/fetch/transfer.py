@@ -58,8 +58,7 @@ class TransferRequest(NamedTuple):
     """What to request, and from which address."""
 
     url: str
-    host: str  # of the URL, with scheme and port
-    address: str  # of that host; no other is contacted
+    address: str  # of its host; no other is contacted
     kind: RequestKind
     for_links: bool  # read HTML even if its type is not accepted
     before_send: Callable[[], bool] | None
@@ -102,7 +101,8 @@ class Transfer:
         """Make a request; cancelling it closes the connection at once."""
         self._request = request
         url, address = request.url, request.address
-        target = url[len(request.host) :]
+        authority, _, path = url.partition("://")[2].partition("/")
+        target = f"/{path}"
         self._aim(url, target, address)
         request.place.transfer = self
         request.place.is_patient = request.kind is not RequestKind.SITEMAP
@@ -124,7 +124,6 @@ class Transfer:
                 started_at=started_at,
                 duration_s=duration_s,
             )
-        authority = request.host.partition("://")[2]
         return Fetched(
             url=url,
             status=self._status,

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from gossamer.errors import GossamerError
+from gossamer.frontier.shares import UNCHANGED
 from gossamer.records import Scope
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from gossamer.records import (
+        AddressShare,
         Batch,
         Claimed,
         Completion,
@@ -84,8 +86,13 @@ class WorkerFrontier(FrontierLookups, Protocol):
         A worker that passes its terms is refused, as by `resume`, if they differ from those of the last start.
         """
 
-    def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
-        """Show that this worker lives; return what the operator changed.
+    def heartbeat(
+        self, figures: Mapping[str, float], exclusions_version: int = 0, share: AddressShare = UNCHANGED
+    ) -> Orders | Gone:
+        """Show that this worker lives; return what the operator changed, and this worker's share of each address.
+
+        `share` is the share that the worker uses from now on: that of the last answer. The shares of all workers that
+        are not declared dead never add up to more than the whole (`gossamer.frontier.shares`).
 
         On an engine that several machines share, a heartbeat also finds workers that were silent for their lease, ends
         their ids for good, and recovers their sites.
@@ -125,6 +132,9 @@ class FrontierReader(FrontierLookups, Protocol):
 
     def exclusions(self) -> frozenset[str]:
         """Return all exclusions."""
+
+    def seed_ports(self) -> frozenset[int]:
+        """Return the ports that seeds have, besides 80 and 443; the target of a seed's redirect is no seed."""
 
     def readmissions(self) -> int:
         """Return how often exclusions were removed."""
@@ -250,7 +260,7 @@ class OperatorFrontier(FrontierReader, Protocol):
     def reopen(self, done: Sequence[Link], *, pages: int) -> int:
         """Queue URLs again that are done, because rows of them are lost; return how many were done.
 
-        `pages` of them count as stored pages: the others, such as noindex pages, never had a row.
+        `pages` of them count as stored pages: the others, such as redirects, never had a row.
         """
 
     def recover(self, worker: int) -> int:
@@ -275,3 +285,11 @@ def urls_per_claim(delay_s: float) -> int:
     if delay_s < 0.1:
         return 50
     return min(10, 1 + int(60 / delay_s))
+
+
+def fair_pages(pages_left: int, sites: int) -> int:
+    """Return how many of the last pages of a limited crawl one claim may take of a site.
+
+    If a few sites held all of them, the crawl would end at the pace of those sites while the others wait.
+    """
+    return max(1, -(-pages_left // max(1, sites)))

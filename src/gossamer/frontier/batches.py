@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gossamer import metrics
+from gossamer.urls import WEB_PORTS, port_of_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,6 +24,17 @@ def count_claims(claims: Sequence[Claim]) -> None:
     """Count what was claimed."""
     metrics.FRONTIER_CLAIMED_SITES_TOTAL.inc(len(claims))
     metrics.FRONTIER_CLAIMED_URLS_TOTAL.inc(sum(len(claim.urls) for claim in claims))
+
+
+def odd_ports(links: Iterable[Link]) -> set[int]:
+    """Return the ports of the seeds among these links, besides 80 and 443. The target of a redirect is no seed."""
+    hosts = {link.host for link in links if link.seeded and not link.hops and link.via is None}
+    return {*map(port_of_host, hosts)} - WEB_PORTS
+
+
+def ports_of(text: str) -> frozenset[int]:
+    """Return the ports that a column lists."""
+    return frozenset(map(int, text.split(","))) if text else frozenset()
 
 
 class RecentLinks:

@@ -30,7 +30,7 @@ CHUNK_ROWS: Final = 20_000  # read, and written in one transaction
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "crawl": (
         "identity", "normaliser", "suffix_list", "state", "delay_ms", "page_limit", "site_limit", "scope", "exclusions",
-        "readmissions",
+        "readmissions", "seed_ports",
     ),
     "site": (
         "name", "paced_at", "ready_at", "delay_ms", "epoch", "failures", "pages", "has_work", "seeded", "excluded",

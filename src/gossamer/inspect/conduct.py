@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.frontier.settings import FrontierSettings
+from gossamer.inspect.address_conduct import crowded_sql
 from gossamer.inspect.database import open_tables
 from gossamer.inspect.delays import read_all_delays
 from gossamer.inspect.views import quoted
@@ -98,6 +99,9 @@ def judge_conduct(
     with _judged(folders, delays, is_complete=is_complete) as ask:
         (total,) = ask(_TOTAL.format(where=_where(site)))
         named = ask(_NAMED.format(where=_where(site), at_most=at_most))
+        crowded = ask.crowded(folders, _where(site), at_most)
+    total["violations"] += crowded[0]["violations"] if crowded else 0
+    named = (named + crowded)[:at_most]
     return ConductSummary(
         delay_s=delays[-1][1],
         **total,
@@ -130,7 +134,16 @@ class _JudgedRequests:
         self._judged = judged
 
     def __call__(self, query: str) -> list[dict[str, Any]]:
-        with self._tables.read(f"{self._judged} {query}") as reader:
+        return self._read(f"{self._judged} {query}")
+
+    def crowded(self, folders: Folders, where: str, at_most: int) -> list[dict[str, Any]]:
+        """Return the first requests that broke the promise to their address, each with the number of all of them."""
+        paths = listed(folders)
+        crowded = crowded_sql(paths, _settings(paths[0]), self._read)
+        return self._read(f"with {crowded} {_CROWDED.format(where=where, at_most=at_most)}") if crowded else []
+
+    def _read(self, query: str) -> list[dict[str, Any]]:
+        with self._tables.read(query) as reader:
             rows: list[dict[str, Any]] = reader.read_all().to_pylist()
         return rows
 
@@ -191,6 +204,10 @@ _NAMED: Final = """
 select site, url, began_us / 1e6 as began_at, what, gap_s, needed_s
 from judged where {where} and what <> '' order by began_us limit {at_most}
 """
+_CROWDED: Final = """
+select *, began_us / 1e6 as began_at, count(*) over () as violations
+from crowded where {where} order by began_us limit {at_most}
+"""
 _SITES: Final = """
 select site, count(*) as requests, count(*) filter (kind not in ('robots', 'robots_elsewhere')) as pages,
     count(*) filter (kind in ('robots', 'robots_elsewhere')) as robots, count(*) filter (not continues) as turns,
@@ -208,6 +225,9 @@ _SENTENCES: Final = {
     "step": "came {gap_s:.3f} s after the previous request of the same turn",
     "elsewhere": "was requested because another site's robots.txt redirects there, {gap_s:.3f} s after such a request "
     "to its site, instead of {needed_s:g} s",
+    "crowded": "was request number {asked} to {address} within ten seconds; its workers ({workers}) together may send "
+    "{allowed:g}",
+    "hurried": "came {gap_s:.3f} s after the last request of its worker to {address}, instead of {needed_s:g} s",
     "elsewhere_again": "was requested twice within a day because another site's robots.txt redirects there",
 }
 

@@ -22,15 +22,25 @@ from gossamer.inspect.facts import (
     trap_of,
     way_in_words,
 )
+from gossamer.inspect.linking import (
+    SEARCH_S,
+    Found,
+    find_linking_page,
+    read_linking_page,
+    refusal_by_page,
+    remembered_refusals,
+    trap_on_page,
+)
 from gossamer.inspect.requests import RequestFilter, RequestLog, requests_of
-from gossamer.records import Reason, RequestKind, UrlStatus
-from gossamer.rules.hosts import NO_HOST, has_answered, is_fresh, rules_of
+from gossamer.records import Link, Reason, RequestKind, UrlStatus
+from gossamer.rules.address_pace import address_delay_s
+from gossamer.rules.answers import NO_HOST
+from gossamer.rules.hosts import has_answered, is_fresh, rules_of
 from gossamer.rules.pace import WaitCause, turn_wait, with_slowness
 from gossamer.rules.robots import decide
-from gossamer.rules.scope import Exclusions, Scope
+from gossamer.rules.scope import Exclusions, Scope, target_in_words
 from gossamer.rules.shares import SHARE_CAUSES
 from gossamer.rules.sitemaps import names_any
-from gossamer.rules.targets import target_in_words
 from gossamer.rules.traps import strip_session
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.wording import count, delay, moment, span, wait
@@ -40,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.frontier import FrontierReader
+    from gossamer.inspect.linking import LinkingPage
     from gossamer.records import HostState, RequestRow, SiteState, UrlState
     from gossamer.rules.pace import TurnWait
     from gossamer.store.reading import Folders
@@ -53,6 +64,7 @@ TURNED_AWAY = frozenset({429, 503})
 SHARES_IN_WORDS = {
     WaitCause.PARSER_SHARE: "its pages take more processor time than its share, and others wait.",
     WaitCause.SLOT_SHARE: "it does not answer, and silent sites hold as many request slots as they may.",
+    WaitCause.LINK_SHARE: "its pages have more links than its share, and others wait.",
     WaitCause.BYTE_SHARE: "its pages take more memory than its share, and others wait.",
 }
 
@@ -68,6 +80,8 @@ class Cause(StrEnum):
     SESSION = "session id"
     OUT_OF_SCOPE = "out of scope"
     NOT_INCLUDED = "not included"
+    NOFOLLOW = "nofollow"
+    TOO_DEEP = "too deep"
     ROBOTS = "robots.txt"
     UNKNOWN = "not known"
     IDLE = "nothing to do"
@@ -84,6 +98,7 @@ class Cause(StrEnum):
     SITE_DELAY = "site delay"
     SLOW = "slow"
     OVER_SHARE = "over its share"
+    ADDRESS = "address"
     DELAY = "delay"
     DUE = "due"
 
@@ -98,22 +113,30 @@ class Explanation:
     requests: tuple[RequestRow, ...]  # the latest, oldest first
 
 
-def explain_url(frontier: FrontierReader, folders: Folders, url: Url, terms: Terms) -> Explanation:
-    """Explain why a URL was fetched or not, or when it will be."""
+def explain_url(
+    frontier: FrontierReader, folders: Folders, url: Url, terms: Terms, linked_from: Url | None = None
+) -> Explanation:
+    """Explain why a URL was fetched or not, or when it will be; `linked_from` is a stored page that links to it."""
     state = frontier.find_url(url.site, url.url_hash)
     site = frontier.find_site(url.site)
     host = next((one for one in frontier.find_hosts(url.site) if one.host == url.host), None)
     requests = requests_of(folders, url.url_hash)
     excluded = exclusion_of(frontier, url, terms)
     robots = _robots(host, url, terms)
+    found: Found | None = None
     if state is None:
-        cause, sentence = _why_unknown(url, site, excluded, robots, terms)
+        if linked_from is not None:
+            found = Found(read_linking_page(folders, linked_from, url, agent=terms.agent), 1, is_complete=True)
+        else:
+            found = find_linking_page(folders, url, agent=terms.agent)
+        cause, sentence = _why_unknown(frontier, url, site, excluded, robots, found, terms)
     elif state.status is UrlStatus.QUEUED:
         cause, sentence = _when(frontier, folders, state, requests, site, host, excluded, robots, terms)
     else:
         cause, sentence = _settled(state, requests, excluded, robots, site, host, terms)
     facts = [
         ("known", known_as(folders, state, requests)),
+        *([("linked", _linked_in_words(found))] if found else []),
         ("excluded", excluded or "no"),
         ("scope", scope_of(site, terms)),
         ("trap", trap_of(url, terms) or "no limit refuses it"),
@@ -174,22 +197,25 @@ def _robots(host: HostState | None, url: Url, terms: Terms) -> _Robots:
     return _Robots(text=text, refuses=not allowed, names=is_named)
 
 
-def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robots, terms: Terms) -> tuple[Cause, str]:
-    """Explain why a URL was never accepted, as far as the URL alone shows it."""
-    if excluded:
-        return Cause.EXCLUDED, f"It would not be fetched: it is {excluded}."
-    if (site is None or not site.seeded) and (reason := terms.scope.targets.refuse(url.host, by="")):
-        return Cause.TARGET, f"It would not be fetched: {target_in_words(url.host, reason)}."
-    if trap := trap_of(url, terms):
-        return Cause.TRAP, f"It would not be fetched: {trap}."
-    if terms.traps.strip_session_ids and (stripped := strip_session(url.url)) != url.url:
-        return Cause.SESSION, f"Links to it are followed without the session id: explain {stripped}."
-    if terms.scope.scope is not Scope.WEB and not (site and site.seeded):
-        return Cause.OUT_OF_SCOPE, f"It would not be fetched: {scope_of(site, terms)}."
-    if not UrlPatterns(terms.scope.include).admits(url):
-        return Cause.NOT_INCLUDED, "It would not be fetched: no pattern of --include matches it."
+def _why_unknown(
+    frontier: FrontierReader,
+    url: Url,
+    site: SiteState | None,
+    excluded: str,
+    robots: _Robots,
+    found: Found,
+    terms: Terms,
+) -> tuple[Cause, str]:
+    """Explain why a URL was never accepted: by the page that links to it, and by the URL itself."""
+    linking = found.linking
+    if linking and (refusal := refusal_by_page(linking, terms)):
+        return Cause(refusal[0]), refusal[1]
+    if refused := _refused_by_url(frontier, url, site, excluded, linking, terms):
+        return refused
     if robots.names:
         return Cause.UNKNOWN, "It is a sitemap: with --sitemaps it is read after the next request for robots.txt."
+    if linking:
+        return _why_not_followed(frontier, url, linking, terms)
     if robots.refuses:
         return Cause.ROBOTS, f"It was never accepted, and would not be fetched: {robots.text}."
     deep = (
@@ -198,6 +224,59 @@ def _why_unknown(url: Url, site: SiteState | None, excluded: str, robots: _Robot
         else ""
     )
     return Cause.UNKNOWN, f"It was never accepted: no page that was read so far links to it{deep}."
+
+
+def _refused_by_url(
+    frontier: FrontierReader,
+    url: Url,
+    site: SiteState | None,
+    excluded: str,
+    linking: LinkingPage | None,
+    terms: Terms,
+) -> tuple[Cause, str] | None:
+    """Explain which rule about a URL refuses links to it; None if none does."""
+    if excluded:
+        return Cause.EXCLUDED, f"It would not be fetched: it is {excluded}."
+    if (linking or site is None or not site.seeded) and (
+        reason := terms.scope.targets(terms.seed_ports).refuse(url.host, by=linking.page.host if linking else "")
+    ):
+        return Cause.TARGET, f"It would not be fetched: {target_in_words(url.host, reason)}."
+    if trap := trap_of(url, terms):
+        return Cause.TRAP, f"It would not be fetched: {trap}."
+    if terms.traps.strip_session_ids and (stripped := strip_session(url.url)) != url.url:
+        return Cause.SESSION, f"Links to it are followed without the session id: explain {stripped}."
+    if terms.scope.scope is not Scope.WEB and not (site and site.seeded and frontier.in_scope([Link(*url, 1)])):
+        return Cause.OUT_OF_SCOPE, f"It would not be fetched: {scope_of(site, terms, is_host_inside=False)}."
+    if not UrlPatterns(terms.scope.include).admits(url):
+        return Cause.NOT_INCLUDED, "It would not be fetched: no pattern of --include matches it."
+    return None
+
+
+def _why_not_followed(frontier: FrontierReader, url: Url, linking: LinkingPage, terms: Terms) -> tuple[Cause, str]:
+    """Explain why a link that no rule about the URL refuses was not followed: a limit with a memory, or none."""
+    page = linking.page.url
+    if trap := trap_on_page(frontier, linking, url, terms):
+        return Cause.TRAP, f"It is linked from {page}, and such links are refused as a trap: {trap}."
+    if counted := remembered_refusals(frontier):
+        limits = ", ".join(f"{name} ({count(times, 'link')})" for name, times in counted.items())
+        return (
+            Cause.TRAP,
+            f"It is linked from {page}; a limit that counts earlier links must have refused it: {limits}.",
+        )
+    return Cause.UNKNOWN, (
+        f"It is linked from {page}, and no rule of now refuses it: that page was read under other rules, its links "
+        "are not queued yet, or a hook of your program refused it."
+    )
+
+
+def _linked_in_words(found: Found) -> str:
+    """Return which stored page links to a URL, or how far the search for one came."""
+    if found.linking:
+        return f"from {found.linking.page.url}, depth {found.linking.depth}"
+    pages = count(found.pages, "archived page")
+    if found.is_complete:
+        return f"from none of {pages}"
+    return f"from none of {pages} that were read in {span(SEARCH_S)}: name one with --from"
 
 
 def _settled(
@@ -220,6 +299,8 @@ def _settled(
         Reason.IP_HOST: "it redirects to an address instead of a name, and --allow-ip-hosts is off",
         Reason.TOO_DEEP: f"{count(state.depth, 'link')} from a seed, and --max-depth is {terms.scope.max_depth}",
         Reason.NOT_INCLUDED: "no pattern of --include matches it",
+        Reason.NOINDEX: "the page or its server says so: it is not stored, and its links are followed unless it "
+        "says nofollow",
         Reason.NO_SITEMAP: "a sitemap was looked for there by convention, as the robots.txt of its host names none",
         Reason.ROBOTS_DISALLOWED: robots.text,
         Reason.ROBOTS_UNREACHABLE: robots.text,
@@ -284,7 +365,7 @@ def _next_turn(
 ) -> tuple[Cause, str]:
     """Explain when a site with queued URLs has its next turn, and what it waits for."""
     if site.owner is not None:
-        return Cause.IN_HAND, f"Worker {site.owner} has its site in hand and visits it at its pace."
+        return _in_hand(frontier, site, last, terms)
     if site.spent:
         given = f"Its site has {count(site.pages, 'page')} stored, all that --max-pages-per-site allows"
         return Cause.SITE_LIMIT, f"{given}: resume with a larger limit."
@@ -296,11 +377,16 @@ def _next_turn(
     turn = f"Its site's next turn is {wait(wait_s)}: "
     if share := _over_share(frontier, site.site):
         return Cause.OVER_SHARE, turn + SHARES_IN_WORDS[share]
-    return _ruled_turn(site, hosts, last, turn, terms)
+    return _ruled_turn(frontier, site, hosts, last, turn, terms)
 
 
 def _ruled_turn(
-    site: SiteState, hosts: Sequence[HostState], last: Sequence[RequestRow], turn: str, terms: Terms
+    frontier: FrontierReader,
+    site: SiteState,
+    hosts: Sequence[HostState],
+    last: Sequence[RequestRow],
+    turn: str,
+    terms: Terms,
 ) -> tuple[Cause, str]:
     """Explain which rule makes a site wait for its next turn."""
     wait_s = site.wait_s or 0.0
@@ -319,9 +405,7 @@ def _ruled_turn(
     if slow := _slowness(site, last, ruled, terms):
         return Cause.SLOW, turn + slow
     if wait_s > ruled.wait_s + SLACK_S:
-        if last and last[-1].status in TURNED_AWAY:
-            return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} with a Retry-After."
-        return Cause.RETRY, turn + "all its queued URLs failed before and are tried again then."
+        return _long_wait(frontier, last, turn, terms)
     return _paced(site, ruled, turn, terms)
 
 
@@ -332,6 +416,41 @@ def _over_share(frontier: FrontierReader, site: str) -> WaitCause | None:
             if not worker.gone and f"{OVER_SHARE}{cause.name.lower()}:{site}" in worker.figures:
                 return cause
     return None
+
+
+def _long_wait(frontier: FrontierReader, last: Sequence[RequestRow], turn: str, terms: Terms) -> tuple[Cause, str]:
+    """Explain why a site waits longer than its pace demands."""
+    if last and last[-1].status in TURNED_AWAY:
+        return Cause.RETRY_AFTER, turn + f"it answered {last[-1].status} with a Retry-After."
+    if _waiting_sites(frontier) and not (last and last[-1].reason):
+        return Cause.ADDRESS, turn + _address_in_words(last, terms)
+    return Cause.RETRY, turn + "all its queued URLs failed before and are tried again then."
+
+
+def _in_hand(frontier: FrontierReader, site: SiteState, last: Sequence[RequestRow], terms: Terms) -> tuple[Cause, str]:
+    """Explain what a site in hand waits for: its pace, or, if that would allow a turn, its address."""
+    held = f"Worker {site.owner} has its site in hand"
+    waiting = _waiting_sites(frontier, site.owner)
+    rest_s = terms.now_at - last[-1].ended_at if last else terms.now_at
+    if waiting and rest_s > max(terms.site_delay_s, site.own_delay_s) + SLACK_S:
+        return Cause.ADDRESS, f"{held}: {_address_in_words(last, terms)} Of its sites, {waiting:,} wait like this."
+    return Cause.IN_HAND, f"{held} and visits it at its pace."
+
+
+def _waiting_sites(frontier: FrontierReader, worker: int | None = None) -> int:
+    """Return how many sites wait for an address, at one worker or at all living ones."""
+    found = [each for each in frontier.workers() if not each.gone and worker in (None, each.worker)]
+    return sum(int(each.figures.get("address_waits", 0)) for each in found)
+
+
+def _address_in_words(last: Sequence[RequestRow], terms: Terms) -> str:
+    """Explain that a site waits for its address, which gets one request per delay, whatever the names."""
+    addresses = [request.address for request in last if request.address]
+    address = f"its address, {addresses[-1]}," if addresses else "its address"
+    return (
+        f"it waits for {address} which other sites share: an address gets one request per "
+        f"{delay(address_delay_s(terms.pace))} (address_delay)."
+    )
 
 
 def _slowness(site: SiteState, last: Sequence[RequestRow], ruled: TurnWait, terms: Terms) -> str:

@@ -35,10 +35,12 @@ class Terms:
     pace: PaceSettings
     scope: ScopeSettings
     traps: TrapSettings
+    agent: str  # the crawler's name, by which pages may address it
     site_delay_s: float  # of this site: the crawl's delay, or a longer one that the operator gave this site
     in_file: Exclusions = field(default_factory=Exclusions)  # of the exclusion file
     now_at: float  # Unix seconds
     year: int
+    seed_ports: frozenset[int] = frozenset()  # besides 80 and 443
 
 
 def exclusion_of(frontier: FrontierReader, url: Url, terms: Terms) -> str:
@@ -57,13 +59,15 @@ def trap_of(url: Url, terms: Terms) -> str:
     return f"links to it are refused as a trap: {trap}" if trap else ""
 
 
-def scope_of(site: SiteState | None, terms: Terms) -> str:
-    """Return whether a site is in the crawl's scope, in words."""
+def scope_of(site: SiteState | None, terms: Terms, *, is_host_inside: bool = True) -> str:
+    """Return whether a site is in the crawl's scope, in words; `is_host_inside` matters if only hosts are crawled."""
     scope = terms.scope.scope
     if scope is Scope.WEB:
         return "links are followed anywhere (--scope web)"
     seeded = bool(site and site.seeded)
     only = "hosts" if scope is Scope.HOST else "sites"
+    if seeded and scope is Scope.HOST and not is_host_inside:
+        return f"its host is not one of the seeds', which alone are crawled (--scope {scope})"
     return (
         f"its site {'is' if seeded else 'is not'} one of the seeds', whose {only} alone are crawled (--scope {scope})"
     )

@@ -50,6 +50,11 @@ class Status:
         return (worker.silent_s or 0.0) > self.silence_s
 
     @property
+    def without_page(self) -> int:
+        """How many URLs are done without a page: redirects, and sitemaps that were read."""
+        return max(0, self.stats.done - self.stats.pages)
+
+    @property
     def traps(self) -> dict[str, int]:
         """How many links each limit against traps has refused, counted by living workers."""
         return self._counted(TRAP)
@@ -66,6 +71,11 @@ class Status:
                 if name.startswith(prefix):
                     counted[name.removeprefix(prefix)] += int(times)
         return dict(counted)
+
+    @property
+    def address_waits(self) -> int:
+        """How many sites in hand, or requests of turns, wait for an address that others use as well."""
+        return sum(int(worker.figures.get("address_waits", 0)) for worker in self.workers)
 
     @property
     def sitemaps(self) -> dict[str, int]:
@@ -104,6 +114,7 @@ class Status:
             "queued": stats.queued,
             "done": stats.done,
             "pages": stats.pages,
+            "done_without_page": self.without_page,
             "given_up": {reason.value: urls for reason, urls in stats.given_up.items()},
             "traps": self.traps,
             "block_pages": self.block_pages,
@@ -113,6 +124,7 @@ class Status:
             "pages_left": stats.pages_left,
             "sites_spent": stats.sites_spent,
             "sites_in_trouble": stats.sites_in_trouble,
+            "sites_waiting_for_address": self.address_waits,
             "hosts_in_trouble": stats.hosts_in_trouble,
             "next_due_s": stats.wait_s,
             "workers": [

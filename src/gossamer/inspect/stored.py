@@ -72,8 +72,14 @@ def links_of(folders: Folders, page: PageRow) -> list[str]:
     """Return the links of a stored page: from the table `links`, or else from its archived body."""
     if stored := _stored_links(folders, page):
         return stored
+    content = read_page(stored_answer(folders, page), agent=_AGENT, max_bytes=max(1, page.body_bytes))
+    return [] if isinstance(content, ParseFailed) else [link.url for link in content.links]
+
+
+def stored_answer(folders: Folders, page: PageRow) -> Fetched:
+    """Return the answer of a stored page, from its archive record."""
     record = archived(folders, page)
-    answer = Fetched(
+    return Fetched(
         url=page.url,
         status=page.status,
         head=head_of(record),
@@ -83,8 +89,6 @@ def links_of(folders: Folders, page: PageRow) -> list[str]:
         started_at=page.fetched_at,
         duration_s=0.0,
     )
-    content = read_page(answer, agent=_AGENT, max_bytes=max(1, page.body_bytes))
-    return [] if isinstance(content, ParseFailed) else [link.url for link in content.links]
 
 
 def _stored_links(folders: Folders, page: PageRow) -> list[str]:

@@ -17,8 +17,11 @@ import pyarrow.compute as pc
 
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
+from gossamer.inspect.address_conduct import FILE as ADDRESS_DELAYS_FILE
+from gossamer.inspect.address_conduct import damaged_address_delays
 from gossamer.inspect.conduct import judge_conduct
 from gossamer.inspect.delays import DELAYS_FILE, damaged_lines
+from gossamer.inspect.lost_links import doubtful_links, pages_without_links
 from gossamer.inspect.running import find_running
 from gossamer.records import RequestKind
 from gossamer.store.checking import Flaw, check
@@ -120,6 +123,7 @@ def _check_pages(frontier: FrontierReader, folders: Folders) -> Check:
             checked.problems.append(f"no row in pages: {count(done_pages - with_row, 'done page')}")
             checked.problems += _name_missing(folders, hashes)
         checked.problems += _name_unlogged(folders, hashes)
+        checked.problems += _name_unlinked(folders, hashes)
         settled = pa.chunked_array([*hashes.done.chunks, *hashes.given_up.chunks], _HASH)
         strange = hashes.stored.filter(pc.invert(pc.is_in(hashes.stored, value_set=settled)))
         if len(strange):
@@ -188,11 +192,20 @@ def _name_unlogged(folders: Folders, hashes: _Hashes) -> Iterator[str]:
         yield f"no row in requests: {count(unlogged, 'done page')}"
 
 
+def _name_unlinked(folders: Folders, hashes: _Hashes) -> Iterator[str]:
+    """Say how many done pages have lost their rows of `links`, by a journal whose end is damaged."""
+    for folder in listed(folders):
+        for name in doubtful_links(folder) if find_running(folder) is None else ():
+            found = pa.array([key.from_hash for key in pages_without_links(folder, name)], _HASH)
+            if unlinked := pc.sum(pc.is_in(found, value_set=hashes.done)).as_py():
+                yield f"journal/{name}: no row in links: {count(unlinked, 'done page')}; the next start restores them"
+
+
 def _name_missing(folders: Folders, hashes: _Hashes) -> Iterator[str]:
     """Name done pages without a row, as far as the crawl log knows them.
 
-    The frontier keeps only the hash of a settled URL. Pages that were answered but left out on purpose (noindex, a
-    redirect in the page) are among these.
+    The frontier keeps only the hash of a settled URL. Pages that were answered but left out on purpose (a redirect in
+    the page; noindex, by older versions) are among these.
     """
     named = 0
     without_row = hashes.done.filter(pc.invert(pc.is_in(hashes.done, value_set=hashes.stored)))
@@ -300,6 +313,8 @@ def check_notes(folder: Path) -> Iterator[str]:
     try:
         for number in damaged_lines(folder):
             yield f"{DELAYS_FILE}: line {number} is damaged: the next start removes it"
+        for number in damaged_address_delays(folder):
+            yield f"{ADDRESS_DELAYS_FILE}: line {number} is damaged: the next start removes it"
     except DamagedNoteError as error:
         yield f"{error}: remove it"
     if (folder / SITES_FILE).exists() and read_lines(folder / SITES_FILE) is None:

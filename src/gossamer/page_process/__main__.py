@@ -1,6 +1,7 @@
 """The process that reads pages: `python -m gossamer.page_process PARENT`, with its socket as standard input.
 
-It reads one page after the other until the socket ends, and dies with its worker. The kernel enforces the limits of a
+It reads one page after the other until the socket ends, and dies with its worker. With the argument `forker` it
+forks processes that do so (`starting`). The kernel enforces the limits of a
 page: a timer of processor time that kills the process, and a memory limit that makes allocation fail.
 """
 
@@ -34,6 +35,7 @@ from gossamer.page_process.frames import (
     unpack_terms,
 )
 from gossamer.page_process.settings import SITEMAP_PAGES
+from gossamer.page_process.starting import FORKER, ORDER_BYTES
 from gossamer.parse.language import model
 from gossamer.parse.page import read_page, without_content
 from gossamer.parse.sitemaps import read_sitemap
@@ -49,6 +51,16 @@ _STATM: Final = Path("/proc/self/statm")
 _SPACE, _DATA = 0, 5  # the places in it of the whole address space, and of what can be written
 _MAX_DESCRIPTORS: Final = 64  # libraries load data when they first need it
 _MAX_FILE_BYTES: Final = 64_000_000  # it writes to no file but the log, when it crashes
+_FIRST_PAGE: Final = Fetched(
+    url="https://www.example.org/",
+    status=200,
+    head=b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n",
+    body=b"<title>A page</title><p>It has a language, and <a href=//www.example.com/>a link to another site</a>.",
+    address="",
+    request_head=b"",
+    started_at=0.0,
+    duration_s=0.0,
+)
 
 
 class FrameReader:
@@ -120,9 +132,16 @@ class FrameReader:
 
 
 def main() -> None:
-    """Read pages until the socket ends, or until this process should be replaced."""
-    _obey_only_the_worker(int(sys.argv[1]))
-    worker = socket.socket(fileno=sys.stdin.fileno())
+    """Read pages until the socket ends, or until this process should be replaced; or fork processes that do."""
+    _obey_only(int(sys.argv[1]))
+    if FORKER in sys.argv[2:]:
+        _fork_readers(socket.socket(fileno=sys.stdin.fileno()))
+    else:
+        _read_pages(socket.socket(fileno=sys.stdin.fileno()))
+    os._exit(0)  # nothing is left to clean up, and the next process waits
+
+
+def _read_pages(worker: socket.socket) -> None:
     frames = open(worker.fileno(), "rb", buffering=_READ_AHEAD_BYTES, closefd=False)  # noqa: SIM115
     with suppress(BrokenPipeError, ConnectionResetError):  # the worker is gone
         terms = unpack_terms(_next_frame(frames))
@@ -135,7 +154,45 @@ def main() -> None:
         worker.sendall(HELLO)
         while not reader.retiring:
             worker.sendall(reader.reply(_next_frame(frames)))
-    os._exit(0)  # nothing is left to clean up, and the next process waits
+
+
+def _fork_readers(worker: socket.socket) -> None:
+    """Fork a process for each socket that the worker sends, and reap those that it names, until it ends."""
+    read_page(_FIRST_PAGE, agent="", max_bytes=len(_FIRST_PAGE.body))  # loads what is loaded at its first use
+    gc.collect()
+    gc.freeze()
+    with suppress(BrokenPipeError, ConnectionResetError):
+        worker.send(bytes(ORDER_BYTES))
+        while True:
+            order, descriptors, _, _ = socket.recv_fds(worker, ORDER_BYTES, 1)
+            if not order:
+                return
+            pid = int.from_bytes(order, "little")
+            result = _reap(pid) if pid else _fork_reader(worker, descriptors[0])
+            worker.send(result.to_bytes(ORDER_BYTES, "little"))
+
+
+def _reap(pid: int) -> int:
+    with suppress(ChildProcessError):
+        return os.waitpid(pid, 0)[1]
+    return 0
+
+
+def _fork_reader(worker: socket.socket, descriptor: int) -> int:
+    """Return the process id of a new reader; 0 if there can be none."""
+    forker = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError:
+        os.close(descriptor)
+        return 0
+    if pid == 0:
+        _obey_only(forker)
+        worker.close()
+        _read_pages(socket.socket(fileno=descriptor))
+        os._exit(0)
+    os.close(descriptor)
+    return pid
 
 
 def limit_forever(baseline_bytes: int, memory_bytes: int) -> None:
@@ -154,8 +211,8 @@ def limit_forever(baseline_bytes: int, memory_bytes: int) -> None:
             resource.setrlimit(what, (limit, limit))
 
 
-def _obey_only_the_worker(worker: int) -> None:
-    """Die with the worker, and not before: Ctrl-C goes to the entire group, but there are still pages to read."""
+def _obey_only(parent: int) -> None:
+    """Die with the parent, and not before: Ctrl-C goes to the entire group, but there are still pages to read."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -163,8 +220,8 @@ def _obey_only_the_worker(worker: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF})
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != worker:  # the worker died before prctl was called
-        sys.exit(0)
+    if os.getppid() != parent:  # it died before prctl was called
+        os._exit(0)
 
 
 def _next_frame(frames: BinaryIO) -> bytes:

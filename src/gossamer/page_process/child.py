@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import re
 import socket
-import subprocess
-import sys
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -15,21 +11,12 @@ from gossamer.page_process.layouts import FrameError
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+    from gossamer.page_process.starting import Started
 
 _BUFFER_BYTES: Final = 1 << 18
 _KEPT_BYTES: Final = 1 << 22  # a buffer that a page made larger than this is freed afterwards
-
-# Keep freed memory instead of returning it to the system and requesting it for every page (5 % faster for large pages).
-# The worker has other settings of its own, which must not reach this process.
-_MALLOC: Final = {"MALLOC_MMAP_THRESHOLD_": str(8 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
-
-# What the process may know of the worker's environment: how Python, the C library and its allocator work. Never the
-# settings of the crawl and of PostgreSQL, which may hold a password: a page that takes the process over could send it.
-_PASSED_ON: Final = re.compile(
-    r"PYTHON[A-Z_]*|MALLOC_[A-Z_]*|GLIBC_TUNABLES|LC_[A-Z]+|LANG|LANGUAGE|TZ|(LD|DYLD|DYLD_FALLBACK)_LIBRARY_PATH|"
-    r"LD_PRELOAD|DYLD_INSERT_LIBRARIES"
-)
 
 
 class PageChild:
@@ -40,8 +27,10 @@ class PageChild:
         loop: asyncio.AbstractEventLoop,
         on_frame: Callable[[PageChild, memoryview], None],
         on_end: Callable[[PageChild, int], None],
+        *,
+        start: Callable[[socket.socket], Started],
     ) -> None:
-        """Start a process; raise OSError if that fails.
+        """Start a process with `start`; raise OSError if that fails.
 
         `on_frame` is called with every frame, and raises FrameError if it is none of ours: that ends the process.
         `on_end` is called with the exit status.
@@ -59,7 +48,7 @@ class PageChild:
         self._socket, theirs = socket.socketpair()
         with theirs:
             try:
-                self._process = _spawn(theirs)
+                self._process = start(theirs)
             except (OSError, MemoryError):
                 self._socket.close()
                 raise
@@ -153,19 +142,3 @@ class PageChild:
             self._buffer = other
         elif start:
             self._buffer[: len(rest)] = rest
-
-
-def _spawn(theirs: socket.socket) -> subprocess.Popen[bytes]:
-    """Start the process with this end of the socket as its only descriptor besides standard error."""
-    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
-    return subprocess.Popen(  # noqa: S603
-        [sys.executable, "-P", "-m", "gossamer.page_process", str(os.getpid())],
-        stdin=theirs.fileno(),
-        stdout=subprocess.DEVNULL,
-        env=_environment(os.environ) | {"PYTHONPATH": path},
-    )
-
-
-def _environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of the process: what it may know of ours, and its own settings of the allocator."""
-    return {name: value for name, value in ours.items() if _PASSED_ON.fullmatch(name)} | _MALLOC

@@ -23,6 +23,7 @@ from gossamer.page_process.layouts import (
     FLOAT,
     INT32,
     INT64,
+    LONG_TEXT,
     MAX_ITEMS,
     OF_COLUMNS,
     TEXT,
@@ -62,7 +63,8 @@ _OTHER_REPLY_BYTES: Final = 64_000_000  # links and their texts, where each is a
 _SITEMAP_REPLY_BYTES: Final = MAX_ITEMS * (2 * MAX_URL_CHARS + 100)
 
 _ROW: Final = tuple(
-    OF_COLUMNS[get_args(hint)[1].type] for hint in get_type_hints(PageRow, include_extras=True).values()
+    LONG_TEXT if name == "text" else OF_COLUMNS[get_args(hint)[1].type]
+    for name, hint in get_type_hints(PageRow, include_extras=True).items()
 )
 _RECORDS: Final = (BYTES, INT64, TEXT)  # archive records, the place of the response, the digest
 _LISTS: Final = (TEXTS, BYTES, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS)  # the fields of all links, of all anchors
@@ -71,7 +73,7 @@ _TERMS: Final = Layout(FLOAT, INT64, INT64, TEXT, TEXT, FLAG, FLAG)
 _PAGE: Final = Layout(*(TEXT, FLAG, TEXT, INT32, BYTES, BYTES, TEXT, FLAG, FLAG, TEXT, BYTES, FLOAT, FLOAT))
 _OPENING: Final = struct.Struct("<?Bd")  # before a reply's own layout: retiring, what the reply is, processor time
 _REPLIES: Final = {
-    "page": (0, Layout(*_ROW, *_LISTS, TEXT, FLAG, FLAG, FLAG, TEXT, *_RECORDS)),
+    "page": (0, Layout(*_ROW, *_LISTS, TEXT, FLAG, FLAG, FLAG, TEXT, *_RECORDS, FLAG)),
     "failed": (1, Layout(TEXT, TEXT)),
     "bug": (2, Layout(TEXT)),  # our code failed
     "robots": (4, Layout(FLAG, TEXT)),  # whether there are rules
@@ -174,7 +176,7 @@ def parsed_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> bytes:
     targets, texts, rels = zip(*parsed.anchors, strict=True) if parsed.anchors else ((), (), ())
     lists = (urls, b"".join(hashes), sites, hosts, targets, texts, rels)
     flags = (parsed.refresh, parsed.noindex, parsed.nofollow, parsed.noai, parsed.blocked)
-    return _reply("page", (*parsed.row, *lists, *flags, *_records(exchange)))
+    return _reply("page", (*parsed.row, *lists, *flags, *_records(exchange), parsed.links_cut))
 
 
 def sitemap_reply(sitemap: SitemapContent, exchange: EncodedExchange | None) -> bytes:
@@ -226,7 +228,7 @@ def unpack_reply(payload: bytes | memoryview, asked: RequestKind) -> Reply:
     return Reply(retiring, cpu_s, result)
 
 
-def _page_of(values: list[Any]) -> ParsedPage:
+def _page_of(values: Sequence[Any]) -> ParsedPage:
     row, rest = PageRow._make(values[: len(_ROW)]), values[len(_ROW) :]
     urls, hashes, sites, hosts, targets, texts, rels = rest[: len(_LISTS)]
     parts = [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
@@ -241,7 +243,7 @@ def _page_of(values: list[Any]) -> ParsedPage:
     )
 
 
-def _sitemap_of(values: list[Any]) -> ParsedSitemap:
+def _sitemap_of(values: Sequence[Any]) -> ParsedSitemap:
     sitemap = ParsedSitemap(**dict(zip(ParsedSitemap.__slots__, values, strict=True)))
     if len(sitemap.urls) != len(sitemap.ranks):
         raise FrameError("URLs without ranks")

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gossamer.page_process.settings import PageSettings
+    from gossamer.page_process.starting import ProcessStarter
     from gossamer.records import Fetched
 
 PAGES_IN_PIPE: Final = 4  # enough that neither process waits for the other
+LEAST_CHARGE_S: Final = 0.05  # of a page that kept none waiting when it came: an ordinary page takes 2 to 20 ms
 MAX_DEATHS: Final = 2  # a page is blamed if this many processes died on it for unknown reasons
 MAX_FAILED_STARTS: Final = 3
 SPARE_S: Final = 60.0  # how long a process that only costly pages need is kept after the last of them
@@ -34,7 +36,7 @@ _CRASHES: Final = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIG
 class Job:
     """A page that waits for its result."""
 
-    __slots__ = ("archive", "deaths", "fetched", "future", "kind", "site")
+    __slots__ = ("archive", "deaths", "fetched", "future", "has_waited", "kind", "site")
 
     def __init__(
         self, fetched: Fetched, kind: RequestKind, *, site: str, archive: bool, future: asyncio.Future[Result]
@@ -45,6 +47,7 @@ class Job:
         self.archive = archive
         self.future = future
         self.deaths = 0
+        self.has_waited = False  # in the queue that sites share
 
     def settle(self, result: Result) -> None:
         """Give the result to the caller; the caller may have been cancelled."""
@@ -75,6 +78,7 @@ class PageLane:
         stuck_s: float,
         slice_s: float | None = None,
         niceness: int = 0,
+        starter: ProcessStarter,
         on_cost: Callable[[Job, float], None],
         overran: Callable[[Job], None] | None = None,
     ) -> None:
@@ -83,14 +87,13 @@ class PageLane:
         self._stuck_s = stuck_s
         self._slice_s = slice_s
         self._niceness = niceness
+        self._starter = starter
         self._on_cost = on_cost  # called with every page that was read and the processor time it took
         self._overran = overran
         self._waiting: FairQueue[Job] = FairQueue()
         self._again: deque[Job] = deque()  # they were with a child that died: they come first
         self.in_pipe: deque[Job] = deque()
         self._child: PageChild | None = None
-        self._spare: PageChild | None = None
-        self._spare_until_s = 0.0
         self._ousted: Job | None = None  # the page for which we killed the child
         self._child_cpu_s = 0.0  # the child's processor time at its last frame
         self._failed_starts = 0
@@ -106,7 +109,7 @@ class PageLane:
     @property
     def waiting(self) -> int:
         """How many pages wait and are not with the child."""
-        return len(self._waiting) + len(self._again)
+        return self._waiting.size + len(self._again)
 
     @property
     def pending(self) -> int:
@@ -123,10 +126,9 @@ class PageLane:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        for child in (self._child, self._spare):
-            if child is not None:
-                child.reap()
-        self._child = self._spare = None
+        if self._child is not None:
+            self._child.reap()
+            self._child = None
         for job in self._take_all():
             job.future.cancel()
 
@@ -134,10 +136,15 @@ class PageLane:
         """Read a page when its site's turn has come."""
         if not self.pending:
             self._heard_s = self._loop.time()
-        self._waiting.push(job.site, job)
-        if self._child is None:
-            self._start()
-        self._fill_pipe()
+        child = self._child
+        if child is not None and child.ready and len(self.in_pipe) < PAGES_IN_PIPE and not self.waiting:
+            self._send(child, job)
+        else:
+            job.has_waited = True
+            self._waiting.push(job.site, job)
+            if child is None:
+                self._start()
+            self._fill_pipe()
         if self._watch is None:
             self._look()
 
@@ -150,56 +157,48 @@ class PageLane:
     def _start(self) -> None:
         self._heard_s = self._loop.time()
         self._child_cpu_s = 0.0
-        child, self._spare = self._spare, None
-        if child is None:
-            child = self._spawn(self._give_up)
-        elif child.ready:
-            self._child_cpu_s = _cpu_s(child.pid)
-        self._child = child
-
-    def _spawn(self, failed: Callable[[str], None]) -> PageChild | None:
         settings = self._settings
         limits = settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes
         try:
             terms = pack_terms(PageTerms(*limits, self._agent, settings.text, settings.markdown, settings.links))
-            child = PageChild(self._loop, self._take_reply, self._replace)
+            child = PageChild(self._loop, self._take_reply, self._replace, start=self._starter.start)
         except (OSError, MemoryError) as error:
-            failed(f"the page process cannot be started: {str(error) or 'no memory'}")
-            return None
+            self._give_up(f"the page process cannot be started: {str(error) or 'no memory'}")
+            return
+        self._child = child
         if self._niceness:
             with suppress(OSError):  # it has just died: then its end is noticed as any other
                 os.setpriority(os.PRIO_PROCESS, child.pid, self._niceness)
         child.send(terms, max_reply_bytes=0)
-        return child
 
     def _fill_pipe(self) -> None:
-        child, settings = self._child, self._settings
+        child = self._child
         if child is None or not child.ready:
             return
         while len(self.in_pipe) < PAGES_IN_PIPE:
             if self._again:
                 job = self._again.popleft()
-            elif self._waiting:
+            elif self._waiting.size:
                 job = self._waiting.pop()[1]
             else:
                 return
-            if job.future.done():
-                continue
-            try:
-                frame = pack_page(job.fetched, kind=job.kind, archive=job.archive)
-            except Exception as bug:  # out of memory, for example: only the caller of this page gets it
-                job.fail(bug)
-                continue
-            # Just before it is sent: replies are matched to the pages in the pipe by order alone.
-            self.in_pipe.append(job)
-            child.send(frame, max_reply_bytes=max_reply_bytes(settings, frame, job.kind))
+            if not job.future.done():
+                self._send(child, job)
+
+    def _send(self, child: PageChild, job: Job) -> None:
+        try:
+            frame = pack_page(job.fetched, kind=job.kind, archive=job.archive)
+        except Exception as bug:  # out of memory, for example: only the caller of this page gets it
+            job.fail(bug)
+            return
+        # Just before it is sent: replies are matched to the pages in the pipe by order alone.
+        self.in_pipe.append(job)
+        child.send(frame, max_reply_bytes=max_reply_bytes(self._settings, frame, job.kind))
 
     def _take_reply(self, child: PageChild, frame: memoryview) -> None:
         """Settle the page that a reply is about; raise FrameError if it is none."""
         if not child.ready:
             child.ready = True
-            if child is self._spare:
-                return
             self._heard_s = self._loop.time()
             self._child_cpu_s = _cpu_s(child.pid)
             self._failed_starts = 0
@@ -217,14 +216,14 @@ class PageLane:
         self._fill_pipe()
 
     def _account(self, job: Job, cost_s: float) -> None:
-        self._waiting.charge(job.site, cost_s)
+        if job.has_waited:
+            self._waiting.charge(job.site, cost_s)
+        elif cost_s >= LEAST_CHARGE_S:
+            self._waiting.serve(job.site, cost_s)
         self._on_cost(job, cost_s)
 
     def _replace(self, child: PageChild, status: int) -> None:
         """Blame the page that killed the child, if one did, and start another child."""
-        if child is self._spare:
-            self._spare = None
-            return
         self._child = None
         ousted, self._ousted = self._ousted, None
         if not child.ready:
@@ -240,9 +239,9 @@ class PageLane:
         while self.in_pipe:
             self._again.appendleft(self.in_pipe.pop())
         self.replaced += 1
+        if child.ready:
+            self._starter.note_loss()
         self._start()
-        if self._loop.time() < self._spare_until_s:
-            self._spare = self._spawn(lambda _: None)
         self._fill_pipe()
 
     def _deadline_s(self, job: Job) -> float:
@@ -263,10 +262,9 @@ class PageLane:
             job.settle(ParseFailed(reason=Reason.PARSE_CRASHED, detail=detail))
 
     def _oust(self, job: Job) -> None:
-        """Pass on a page that took more than its slice; from now on, for a while, a spare process stands ready."""
+        """Pass on a page that took more than its slice."""
         assert self._slice_s is not None, "only a lane with a slice ousts pages"
         assert self._overran is not None, "it tells what becomes of them"
-        self._spare_until_s = self._loop.time() + SPARE_S
         self._account(job, self._slice_s)
         self._overran(job)
 
@@ -276,9 +274,6 @@ class PageLane:
         """Kill a child that has been silent for too long, or whose page overran; while there are pages, look again."""
         self._watch = None
         now_s = self._loop.time()
-        if self._spare is not None and now_s >= self._spare_until_s:
-            self._spare.reap()
-            self._spare = None
         if not self.pending:
             self._rest(now_s)
             return
@@ -292,15 +287,15 @@ class PageLane:
         self._watch = self._loop.call_later(left_s, self._look)
 
     def _rest(self, now_s: float) -> None:
-        """Without pages, end the processes that are kept only for a while, when their time is over."""
-        if self._niceness and self._child is not None and now_s >= self._heard_s + SPARE_S:
+        """Without pages, end a process that only costly pages need, when it has been idle for a while."""
+        if not self._niceness or self._child is None:
+            return
+        end_s = self._heard_s + SPARE_S
+        if now_s >= end_s:
             self._child.reap()
             self._child = None
-        ends = [self._spare_until_s] if self._spare is not None else []
-        if self._niceness and self._child is not None:
-            ends.append(self._heard_s + SPARE_S)
-        if ends:
-            self._watch = self._loop.call_at(min(ends), self._look)
+        else:
+            self._watch = self._loop.call_at(end_s, self._look)
 
     def _end_overrun(self, now_s: float) -> None:
         """Kill the child if its page has taken more than the slice while others wait."""

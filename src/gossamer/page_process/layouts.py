@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.records.rows import HASH_BYTES, ColumnType
@@ -39,40 +40,58 @@ class Field:
 
 
 class Layout:
-    """The types of a message's fields, in order."""
+    """The types of a message's fields, in order.
+
+    A message has the numbers, then the length of each block, then the blocks: first all short texts in one, because
+    encoding and decoding them one at a time costs more than all the rest, then one for each other field.
+    """
 
     def __init__(self, *fields: Field) -> None:
-        self._fixed = struct.Struct("<" + "".join(field.code for field in fields))
-        self._count = len(fields)
-        self._encoders = [(place, field.encode) for place, field in enumerate(fields) if field.encode]
-        self._decoders = [(place, field.decode) for place, field in enumerate(fields) if field.decode]
-        self._times = [place for place, field in enumerate(fields) if field is TIME]
+        numbers = [place for place, field in enumerate(fields) if field.encode is None]
+        texts = [place for place, field in enumerate(fields) if field is TEXT]
+        others = [place for place, field in enumerate(fields) if field.encode is not None and field is not TEXT]
+        sent = [*numbers, *texts, *others]
+        self._fixed = struct.Struct("<" + "".join([fields[place].code for place in numbers]) + "I" * (1 + len(others)))
+        self._numbers = len(numbers)
+        self._texts = len(texts)
+        self._encoders = [fields[place].encode for place in others]
+        self._decoders = [fields[place].decode for place in others]
+        self._times = [index for index, place in enumerate(numbers) if fields[place] is TIME]
+        self._in_message = _picker(sent)
+        self._in_order = _picker([sent.index(place) for place in range(len(fields))])
 
     def pack(self, values: Sequence[Any]) -> bytes:
         """Return a message; raise an exception if a value does not have its type."""
-        fixed, parts = list(values), [b""]
-        for place, encode in self._encoders:
-            data = encode(values[place])
-            fixed[place] = len(data)
-            parts.append(data)
-        parts[0] = self._fixed.pack(*fixed)
-        return b"".join(parts)
+        values = self._in_message(values)
+        texts_end = self._numbers + self._texts
+        blocks = [_encode_texts(values[self._numbers : texts_end])]
+        blocks += [encode(value) for encode, value in zip(self._encoders, values[texts_end:], strict=True) if encode]
+        return b"".join((self._fixed.pack(*values[: self._numbers], *map(len, blocks)), *blocks))
 
-    def unpack(self, message: memoryview) -> list[Any]:
+    def unpack(self, message: memoryview) -> Sequence[Any]:
         """Return the values of a message; raise FrameError if it does not have this layout."""
         at = self._fixed.size
         if len(message) < at:
             raise FrameError("too short")
-        values: list[Any] = list(self._fixed.unpack_from(message))
-        if at + sum([values[place] for place, _ in self._decoders]) != len(message):
+        fixed = self._fixed.unpack_from(message)
+        numbers, (texts_bytes, *lengths) = fixed[: self._numbers], fixed[self._numbers :]
+        if at + texts_bytes + sum(lengths) != len(message):
             raise FrameError("its lengths do not add up")
         for place in self._times:
-            if not 0 <= values[place] <= LATEST_S:  # nor is NaN
+            if not 0 <= numbers[place] <= LATEST_S:  # nor is NaN
                 raise FrameError("a time that cannot be stored")
-        for place, decode in self._decoders:
-            start, at = at, at + values[place]
-            values[place] = decode(message[start:at])
-        return values
+        texts = _decode_texts(message[at : (at := at + texts_bytes)], self._texts)
+        if len(texts) != self._texts:
+            raise FrameError("another number of texts")
+        others = []
+        for decode, length in zip(self._decoders, lengths, strict=True):
+            others.append(decode(message[at : (at := at + length)]) if decode else None)
+        return self._in_order((*numbers, *texts, *others))
+
+
+def _picker(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return a function that returns the values at these places."""
+    return itemgetter(*places) if len(places) > 1 else lambda values: [values[place] for place in places]
 
 
 def _encode_text(text: str) -> bytes:
@@ -106,10 +125,10 @@ def _encode_texts(texts: Sequence[str]) -> bytes:
     return _encode_text(joined)
 
 
-def _decode_texts(data: memoryview) -> list[str]:
+def _decode_texts(data: memoryview, max_items: int = MAX_ITEMS) -> list[str]:
     joined = _decode_text(data)
-    if joined.count(_SEPARATOR) > MAX_ITEMS:  # before the list is built, which takes many times the memory
-        raise FrameError(f"more than {MAX_ITEMS:,} items")
+    if joined.count(_SEPARATOR) > max_items:  # before the list is built, which takes many times the memory
+        raise FrameError(f"more than {max_items:,} items")
     texts = joined.split(_SEPARATOR)
     if texts.pop():
         raise FrameError("a list without its end")
@@ -123,7 +142,8 @@ INT64: Final = Field("q")
 UINT64: Final = Field("Q")
 FLOAT: Final = Field("d")
 TIME: Final = Field("d")  # Unix seconds that can be stored
-TEXT: Final = Field("I", _encode_text, _decode_text)
+TEXT: Final = Field("I", _encode_text, _decode_text)  # a short one, without NUL
+LONG_TEXT: Final = Field("I", _encode_text, _decode_text)
 BYTES: Final = Field("I", _encode_bytes, bytes)
 HASH: Final = Field("I", _encode_bytes, _decode_hash)
 TEXTS: Final = Field("I", _encode_texts, _decode_texts)

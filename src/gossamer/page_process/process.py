@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from gossamer.page_process.lane import PAGES_IN_PIPE, Job, PageLane
+from gossamer.page_process.starting import ProcessStarter
 from gossamer.records import ParsedPage, ParsedRobots, ParsedSitemap, ParseFailed, Reason, RequestKind
 from gossamer.waste import NetworkLedger
 
@@ -73,15 +74,19 @@ class PageProcess(PageReader):
         self._costly: OrderedDict[str, float] = OrderedDict()  # sites, with what their last page cost
         self._cheap: OrderedDict[str, None] = OrderedDict()  # sites of wasteful networks whose last page was cheap
         self._closed = False
+        self._starter = ProcessStarter()
         self._quick = PageLane(
             settings,
             agent=agent,
             stuck_s=stuck_s,
             slice_s=slice_s,
+            starter=self._starter,
             on_cost=self._note_cost,
             overran=self._move_to_slow_lane,
         )
-        self._slow = PageLane(settings, agent=agent, stuck_s=stuck_s, niceness=NICENESS, on_cost=self._note_cost)
+        self._slow = PageLane(
+            settings, agent=agent, stuck_s=stuck_s, niceness=NICENESS, starter=self._starter, on_cost=self._note_cost
+        )
 
     @property
     def pid(self) -> int | None:
@@ -105,6 +110,7 @@ class PageProcess(PageReader):
 
     async def __aenter__(self) -> PageProcess:
         self._loop = asyncio.get_running_loop()
+        self._starter.open(self._loop)
         self._quick.open(self._loop)
         return self
 
@@ -115,6 +121,7 @@ class PageProcess(PageReader):
         self._closed = True
         self._quick.close()
         self._slow.close()
+        self._starter.close()
 
     async def read(self, fetched: Fetched, *, site: str = "", archive: bool) -> ParsedPage | ParseFailed:
         """Read a page; with `archive`, make its archive record too.
@@ -152,7 +159,9 @@ class PageProcess(PageReader):
         """Return whether to expect a costly page: the site's last one was, or most of its network's are."""
         if site in self._costly:
             return True
-        return bool(address) and site not in self._cheap and self._networks.is_wasteful(address)
+        if not self._networks.wasteful or not address or site in self._cheap:
+            return False
+        return self._networks.is_wasteful(address)
 
     def _move_to_slow_lane(self, job: Job) -> None:
         if self._slow.pending >= MAX_COSTLY_PAGES:
@@ -170,10 +179,10 @@ class PageProcess(PageReader):
             _remember(self._costly, site, cost_s)
             self._cheap.pop(site, None)
             if address:
-                self._networks.note_waste(address)
+                self._networks.note_costly(address)
             return
         self._costly.pop(site, None)
-        if address and self._networks.is_wasteful(address):
+        if self._networks.wasteful and address and self._networks.is_wasteful(address):
             _remember(self._cheap, site, None)
 
 

@@ -10,12 +10,15 @@ from __future__ import annotations
 import codecs
 import re
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from turbohtml import parse
 from turbohtml.detect import detect  # registers the standard's decoders as Python codecs named `whatwg-…`
 
 from gossamer.parse.head import label_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 _UTF_16: Final = frozenset({"utf-16le", "utf-16be"})
@@ -75,7 +78,7 @@ def _decode_other(body: bytes, first_fault: int) -> Decoded:
     beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
     if 5 * text.count("\ufffd") <= beyond_ascii:  # a few wrong bytes among many characters
         return Decoded(text, "utf-8")
-    declared = charset_of(_declared_label(body[:_DECLARATION_BYTES]))
+    declared = _declared_charset(body[:_DECLARATION_BYTES])
     if declared not in ("", "utf-8", *_UTF_16):  # a declaration that we can read as ASCII is not in UTF-16
         return _decoded(body, declared)
     start = max(0, first_fault - 1_000)
@@ -97,14 +100,16 @@ def _unmarked_utf_16(start: bytes) -> str:
     return "utf-16be" if zeros[0] else "utf-16le"
 
 
-def _declared_label(start: bytes) -> str:
+def _declared_charset(start: bytes) -> str:
+    """Return the first charset that a page declares and the standard knows; empty if there is none."""
+    return next(filter(None, map(charset_of, _declared_labels(start))), "")
+
+
+def _declared_labels(start: bytes) -> Iterator[str]:
     if found := _XML_DECLARATION.match(start):
-        return found[1].decode()
+        yield found[1].decode()
     for meta in parse(start.decode("latin-1"), positions=False).select("meta"):
         if label := meta.attr("charset"):
-            return label
-        if (meta.attr("http-equiv") or "").strip().lower() == "content-type":
-            label = label_in(";" + (meta.attr("content") or ""))
-            if label:
-                return label
-    return ""
+            yield label
+        elif (meta.attr("http-equiv") or "").strip().lower() == "content-type":
+            yield label_in(";" + (meta.attr("content") or ""))

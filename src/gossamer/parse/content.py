@@ -16,6 +16,8 @@ from turbohtml import Element
 from gossamer.parse.hints import COMMENTS, FURNITURE, FURNITURE_ROLES, HIDDEN, NEVER, word_around
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from turbohtml import Document
 
 _CONTAINERS: Final = ("div", "section", "ul", "ol", "dl", "table", "form", *sorted(FURNITURE))
@@ -87,11 +89,14 @@ def _size(text: str) -> int:
 
 def _remove_around(body: Element, note: Note | None) -> None:
     """Remove navigation, sidebars, comments and the like, but nothing that holds most of the text."""
-    while never := [*islice(body.iter_elements(_NEVER), _MAX_ELEMENTS)]:
+    more = True
+    while more:
+        never = [*islice(body.iter_elements(_NEVER), _MAX_ELEMENTS)]
         for element in never:
             element.decompose()
+        more = len(never) == _MAX_ELEMENTS
     weight = _Weight(body)
-    _remove_hidden(body, weight)
+    _remove_hidden(body, weight, note)
     kept: set[str] = set()  # words that mark what this page says
     elements = [
         *islice(body.iter_elements(_CONTAINERS), _MAX_ELEMENTS)
@@ -107,12 +112,12 @@ def _remove_around(body: Element, note: Note | None) -> None:
             kept |= COMMENTS if reason in COMMENTS else {reason}
             continue
         if note is not None:
-            note(Removed(_name_of(element), reason, held))
+            note(Removed(name_of(element), reason, held))
         index += sum(1 for _ in element.iter_elements(_CONTAINERS))
         element.decompose()
 
 
-def _remove_hidden(body: Element, weight: _Weight) -> None:
+def _remove_hidden(body: Element, weight: _Weight, note: Note | None) -> None:
     elements = body.select(HIDDEN)
     index, kept = -1, 0
     while (index := index + 1) < len(elements) and kept < _MAX_CLIMB:
@@ -120,6 +125,8 @@ def _remove_hidden(body: Element, weight: _Weight) -> None:
         if not _is_hidden(element):
             continue
         if len(element.text) <= _SMALL or unlinked(element) <= _HIDDEN * weight.unlinked:
+            if note is not None:
+                note(Removed(name_of(element), "hidden", len(element.text)))
             index += len(element.select(HIDDEN))
             element.decompose()
         else:
@@ -131,7 +138,7 @@ class _Weight:
 
     def __init__(self, body: Element) -> None:
         self._body = body
-        self._prose = self._unlinked = -1
+        self._prose = self._unlinked = self._sampled = -1
 
     @property
     def prose(self) -> int:
@@ -146,8 +153,10 @@ class _Weight:
         return self._unlinked
 
     def may_be_most(self, held: int) -> bool:
-        """Return whether an element with so much text may be what the page says. Paragraphs are cheaper to count."""
-        return held > _LESS * self.prose and held > _LESS * self.unlinked
+        """Return whether an element with so much text may be what the page says. The cheapest count comes first."""
+        if self._sampled < 0:
+            self._sampled = sum(chars for _, chars in _long_paragraphs(self._body))
+        return held > _LESS * self._sampled / 2 and held > _LESS * self.prose and held > _LESS * self.unlinked
 
 
 def _is_hidden(element: Element) -> bool:
@@ -184,11 +193,8 @@ def _is_content(element: Element, reason: str, weight: _Weight) -> bool:
 def _choose(body: Element, source_chars: int) -> Content:
     """Return the smallest element that holds most long paragraphs; without such, what the page names as its text."""
     held: dict[Element, int] = {}  # by the parent of the paragraphs
-    paragraphs = [*islice(body.iter_elements(("p",)), _MAX_ELEMENTS)]
-    step = 1 + len(paragraphs) // _SAMPLE
-    for paragraph in paragraphs[::step]:
-        chars = len(paragraph.text) * step
-        if chars >= _LONG * step and isinstance(parent := paragraph.parent, Element):
+    for paragraph, chars in _long_paragraphs(body):
+        if isinstance(parent := paragraph.parent, Element):
             held[parent] = held.get(parent, 0) + chars
     total = sum(held.values())
     if total and (total >= _PROSE_SHARE * source_chars or total >= _PROSE_SHARE * len(body.text)):
@@ -201,6 +207,15 @@ def _choose(body: Element, source_chars: int) -> Content:
         if unlinked(largest) >= (0.35 if len(found) == 1 else 0.7) * unlinked(body):
             return Content(largest, f"it is <{largest.tag}>, with most of the text")
     return Content(body, "no part of the body holds most of the text")
+
+
+def _long_paragraphs(body: Element) -> Iterator[tuple[Element, int]]:
+    """Yield paragraphs of prose and their characters; of many, a sample, each with all characters it stands for."""
+    paragraphs = [*islice(body.iter_elements(("p",)), _MAX_ELEMENTS)]
+    step = 1 + len(paragraphs) // _SAMPLE
+    for paragraph in paragraphs[::step]:
+        if (chars := len(paragraph.text)) >= _LONG:
+            yield paragraph, chars * step
 
 
 def _smallest(body: Element, held: dict[Element, int], total: int) -> Content:
@@ -263,7 +278,7 @@ def _remove_link_lists(root: Element, source_chars: int, note: Note | None) -> N
         return
     for element, held in blocks:
         if note is not None:
-            note(Removed(_name_of(element), "links", held))
+            note(Removed(name_of(element), "links", held))
         element.decompose()
 
 
@@ -289,6 +304,7 @@ def _link_lists(root: Element) -> list[tuple[Element, int]]:
     return found
 
 
-def _name_of(element: Element) -> str:
+def name_of(element: Element) -> str:
+    """Return an element's tag, id and first classes, as a selector writes them."""
     name, names = element.attr("id"), (element.attr("class") or "").split()
     return element.tag + (f"#{name}" if name else "") + "".join(f".{word}" for word in names[:3])

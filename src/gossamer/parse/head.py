@@ -18,7 +18,8 @@ _CHARSET: Final = re.compile(r""";\s*charset\s*=\s*["']?([^"';\s]+)""", re.IGNOR
 class ResponseHead(NamedTuple):
     """The headers that matter for reading a body."""
 
-    media_type: str  # lower case, without parameters; empty if there is none
+    content_type: str  # as declared first: lower case, without parameters; empty if there is none
+    media_type: str  # the one that counts, without what a proxy joined to it
     charset: str  # the label as sent; empty if there is none
     encodings: str  # content encodings, in the order in which they were applied
     language: str
@@ -33,6 +34,7 @@ def read_head(head: bytes) -> ResponseHead:
     """Read a status line with headers, as sent."""
     if b"\n " in head or b"\n\t" in head:
         head = _FOLD.sub(b" ", head)  # obsolete: such a line continues the previous one
+    declared: str | None = None
     content_type = language = refresh = last_modified = etag = ""
     encodings, robots, signals = [], [], []
     for raw_name, raw_value in _LINE.findall(head):
@@ -40,6 +42,7 @@ def read_head(head: bytes) -> ResponseHead:
         match name:
             case b"content-type":
                 content_type = value
+                declared = value if declared is None else declared
             case b"content-encoding":
                 encodings.append(value)
             case b"content-language":
@@ -55,6 +58,7 @@ def read_head(head: bytes) -> ResponseHead:
             case _:
                 signals.append((name.decode(), value))
     return ResponseHead(
+        (declared or "").partition(";")[0].strip().lower(),
         _TYPE_END.split(content_type, 1)[0].lower(),
         label_in(content_type),
         ",".join(encodings),

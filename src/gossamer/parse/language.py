@@ -104,7 +104,7 @@ def are_kin(one: str, other: str) -> bool:
 
 def declared_language(document: Document, metas: list[Element], head: ResponseHead) -> str:
     """Return the language that a document declares; empty if none."""
-    for element in (document.root, *document.select("body[lang]")[:1]):
+    for element in (document.root, document.find("body")):
         if element is not None:
             language = primary_language(str(element.attr("lang") or element.attr("xml:lang") or ""))
             if language:

@@ -13,7 +13,7 @@ from gossamer.records import Anchor
 from gossamer.urls import normalise, normalise_links
 
 if TYPE_CHECKING:
-    from turbohtml import Document, Element
+    from turbohtml import Element
 
     from gossamer.urls import Url
 
@@ -32,25 +32,27 @@ _REFRESH_URL: Final = re.compile(r"""(?:url\s*=\s*)?(?:(['"])(.*?)(?:\1|$)|(.*))
 _MAX_REFRESH_CHARS: Final = 5_000
 
 
-def base_of(document: Document, url: str) -> str:
+def base_of(bases: list[Element], url: str) -> str:
     """Return the URL against which the links of a document at `url` are resolved."""
-    for element in document.select("base[href]")[:1]:
-        href = (element.attr("href") or "").strip(_BLANKS)
+    for element in bases:
+        href = element.attr("href")
+        if href is None:
+            continue
         try:
-            base = ada_url.join_url(url, href)
+            base = ada_url.join_url(url, href.strip(_BLANKS))
         except ValueError:
             return url
         return url if base.startswith(("data:", "javascript:")) else base
     return url
 
 
-def find_hrefs(document: Document, *, has_base: bool) -> list[str]:
+def find_hrefs(anchors: list[Element], *, has_base: bool) -> list[str]:
     """Return the hrefs of links to follow, as they are spelled in the document: distinct, in order."""
     skipped = _skipped(has_base=has_base)
     follow: dict[str, None] = {}
-    for element in _link_elements(document):
-        href = (element.attr("href") or "").strip(_BLANKS)
-        if href.startswith(skipped):
+    for element in anchors:
+        href = element.attr("href")
+        if href is None or (href := href.strip(_BLANKS)).startswith(skipped):
             continue
         rel = element.attr("rel")
         if rel is not None and "nofollow" in rel.lower().split():
@@ -61,14 +63,14 @@ def find_hrefs(document: Document, *, has_base: bool) -> list[str]:
     return [*follow]
 
 
-def find_anchors(document: Document, base: str, charset: str, *, has_base: bool) -> list[Anchor]:
+def find_anchors(anchors: list[Element], base: str, charset: str, *, has_base: bool) -> list[Anchor]:
     """Return the links of a document to pages, including nofollow links: distinct, in order."""
     skipped = _skipped(has_base=has_base)
     targets: dict[str, str] = {}  # by href: pages repeat hrefs
     found: dict[Anchor, None] = {}
-    for element in _link_elements(document):
-        href = (element.attr("href") or "").strip(_BLANKS)
-        if href.startswith(skipped):
+    for element in anchors:
+        href = element.attr("href")
+        if href is None or (href := href.strip(_BLANKS)).startswith(skipped):
             continue
         target = targets.get(href)
         if target is None:
@@ -83,12 +85,6 @@ def find_anchors(document: Document, base: str, charset: str, *, has_base: bool)
     return [*found]
 
 
-def _link_elements(document: Document) -> list[Element]:
-    if document.select("area[href]"):
-        return document.select("a[href], area[href]")  # slower, but in the order of the document
-    return document.select("a[href]")
-
-
 def _skipped(*, has_base: bool) -> tuple[str, ...]:
     return _NOWHERE if has_base else ("#", *_NOWHERE)  # without a base, a bare fragment names the page itself
 
@@ -100,11 +96,13 @@ def resolve_links(hrefs: list[str], base: str, charset: str) -> list[Url]:
     return normalise_links(hrefs, base)
 
 
-def canonical_of(document: Document, base: str) -> str:
+def canonical_of(links: list[Element], base: str) -> str:
     """Return the canonical URL that a page names; empty if it names none that can be crawled."""
-    for link in document.select("link[rel~=canonical i][href]")[:1]:
-        url = normalise((link.attr("href") or "").strip(_BLANKS), base)
-        return url if isinstance(url, str) else ""
+    for link in links:
+        href = link.attr("href")
+        if href is not None and "canonical" in (link.attr("rel") or "").lower().split():
+            url = normalise(href.strip(_BLANKS), base)
+            return url if isinstance(url, str) else ""
     return ""
 
 

@@ -10,10 +10,11 @@ from xxhash import xxh3_128_digest
 from gossamer.inflate import NotInflated, inflate
 from gossamer.parse.blocks import block_in_head, block_in_page
 from gossamer.parse.charset import decode
+from gossamer.parse.elements import find_elements
 from gossamer.parse.frames import frame_links, without_frames
 from gossamer.parse.head import read_head
 from gossamer.parse.language import declared_language, language_of, primary_language
-from gossamer.parse.links import base_of, canonical_of, find_anchors, find_hrefs, refresh_of, resolve_links
+from gossamer.parse.links import MAX_LINKS, base_of, canonical_of, find_anchors, find_hrefs, refresh_of, resolve_links
 from gossamer.parse.published import find_dates, in_iso
 from gossamer.parse.simhash import simhash
 from gossamer.parse.text import FindText, fast_text
@@ -21,7 +22,7 @@ from gossamer.parse.wishes import find_wishes
 from gossamer.records import PageRow, ParsedPage, ParseFailed, Reason
 
 if TYPE_CHECKING:
-    from turbohtml import Document
+    from turbohtml import Element
 
     from gossamer.inflate import Inflated
     from gossamer.parse.head import ResponseHead
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MAX_TITLE_CHARS: Final = 1_000
 MAX_ETAG_CHARS: Final = 500
+SHORT_TEXT_CHARS: Final = 300  # of a main text that may be too short to show its language
+SHORT_SOURCE_CHARS: Final = 50_000  # of a page whose whole text is looked at in its place
 
 _MARKUP: Final = frozenset({"text/html", "application/xhtml+xml", "text/xml", "application/xml"})
 _PROSE: Final = frozenset({"text/plain", "text/markdown"})  # other text is code or data, in no language
@@ -46,14 +49,15 @@ def read_page(
     inflated = inflate(fetched.body, head.encodings, max_bytes=max_bytes)
     if isinstance(inflated, NotInflated):
         return ParseFailed(reason=Reason.BAD_ENCODING, detail=inflated.detail)
-    if _is_markup(head.media_type):
+    if is_markup(head.media_type):
         page = _read_document(inflated, head, fetched.url, agent.lower(), find_text, anchors=anchors)
-        mark = block_in_head(fetched.head, fetched.status) or page.blocked
-        return page._replace(blocked=mark) if mark else page
-    return _read_plain(inflated, head, agent.lower())
+    else:
+        page = _read_plain(inflated, head, agent.lower())
+    mark = block_in_head(fetched.head, fetched.status)
+    return page._replace(blocked=mark) if mark else page
 
 
-def _is_markup(media_type: str) -> bool:
+def is_markup(media_type: str) -> bool:
     """Return whether to parse a document; a missing or malformed type counts as HTML."""
     return media_type in _MARKUP or media_type.endswith("+xml") or "/" not in media_type
 
@@ -62,41 +66,41 @@ def _read_document(
     inflated: Inflated, head: ResponseHead, url: str, agent: str, find_text: FindText, *, anchors: bool
 ) -> ParsedPage:
     source, charset = decode(inflated.body, head.charset)
-    # Declarative shadow roots stay templates, so that their links are found; browsers do not show other templates.
+    # Declarative shadow roots stay templates, so that their links are found.
     document = parse(source, positions=False, allow_declarative_shadow_roots=False)
-    if document.select("template"):
-        document.remove("template:not([shadowrootmode])")
-    metas = document.select("meta")
-    wishes = find_wishes(head, metas, agent)
-    base = base_of(document, url)
+    elements = find_elements(document)
+    wishes = find_wishes(head, elements.metas, agent)
+    base = base_of(elements.bases, url)
     has_base = base is not url
-    hrefs = find_hrefs(document, has_base=has_base)
-    shown: Document | None = None
-    if "frame" in source or "FRAME" in source:
-        shown = without_frames(document)
-        hrefs = [*dict.fromkeys(hrefs + frame_links(document, shown, url, base, has_base=has_base))]
+    hrefs = find_hrefs(elements.anchors, has_base=has_base)
+    shown = without_frames(document) if elements.framesets else None
+    if elements.frames or shown:
+        hrefs = [*dict.fromkeys(hrefs + frame_links(elements.frames, shown, url, base, has_base=has_base))]
     links = [] if wishes.nofollow else resolve_links(hrefs, base, charset)
-    found_anchors = find_anchors(document, base, charset, has_base=has_base) if anchors else []
-    title = _title_of(document)
-    declared = declared_language(document, metas, head)
-    dates = find_dates(document, metas, source)
+    found_anchors = find_anchors(elements.anchors, base, charset, has_base=has_base) if anchors else []
+    title = _title_of(elements.titles)
+    declared = declared_language(document, elements.metas, head)
+    dates = find_dates(elements)
     # Last: it removes from the tree what is not text.
     text = find_text(document, source) if shown is None else shown.to_text().strip()
     row = _row(inflated, head, charset=charset, title=title, text=text, declared=declared)._replace(
         links=len(links),
-        canonical=canonical_of(document, base),
+        canonical=canonical_of(elements.links, base),
         signals=wishes.signals,
         **dates._asdict(),
     )
+    if not row.lang and len(text) < SHORT_TEXT_CHARS and len(source) <= SHORT_SOURCE_CHARS:
+        row = _with_language_of_all(row, source)
     return ParsedPage(
         row=row,
         links=links,
         anchors=found_anchors,
-        refresh=refresh_of(metas, head.refresh, base, url),
+        refresh=refresh_of(elements.metas, head.refresh, base, url),
         noindex=wishes.noindex,
         nofollow=wishes.nofollow,
         noai=wishes.noai,
         blocked=block_in_page(source, title=row.title, text=text),
+        links_cut=len(hrefs) >= MAX_LINKS,
     )
 
 
@@ -134,6 +138,7 @@ def _row(
     """Return the columns that every body has, and its language, which is looked for only in prose."""
     language = language_of(declared, title, text if is_prose else "")
     return PageRow(
+        content_type=head.content_type,
         charset=charset,
         lang=language.counts,
         title=title,
@@ -150,13 +155,24 @@ def _row(
     )
 
 
+def _with_language_of_all(row: PageRow, source: str) -> PageRow:
+    """Return a row with the language of everything on its page: a table of contents says more than its heading."""
+    document = parse(source, positions=False, allow_declarative_shadow_roots=False)
+    document.remove("script, style, template")
+    body = document.find("body")
+    language = language_of("", row.title, body.to_text() if body is not None else "")
+    if not language.counts:
+        return row
+    return row._replace(lang=language.counts, lang_detected=language.detected, lang_score=language.score)
+
+
 def without_content(page: ParsedPage) -> ParsedPage:
     """Return a noindex page without what it says: only that it was fetched, and its links, may be recorded."""
     return page._replace(row=page.row._replace(title="", text="", simhash=0), anchors=[])
 
 
-def _title_of(document: Document) -> str:
-    for element in document.select("title"):
+def _title_of(titles: list[Element]) -> str:
+    for element in titles:
         if element.namespace is Namespace.HTML:  # SVG pictures have titles too
             return " ".join(element.text.split())[:MAX_TITLE_CHARS]
     return ""

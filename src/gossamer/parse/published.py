@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gossamer.parse.dates import parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from turbohtml import Document, Element
+    from turbohtml import Element
+
+    from gossamer.parse.elements import PageElements
 
 MAX_JSON_CHARS: Final = 200_000
 MAX_NODES: Final = 1_000  # of JSON-LD, in one page
+MAX_TIMES: Final = 1_000  # `<time>` elements that are looked at
 
 _DAY: Final = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}")
 _OPEN_GRAPH: Final = {
@@ -34,12 +37,13 @@ _META: Final = {
     "modified", "dcterms.modified": "modified", "last-modified": "modified", "lastmod": "modified", "revised":
     "modified", "datemodified": "modified",
 }  # fmt: skip
-_TIMES: Final = (
-    ("published", "time[itemprop~=datePublished i][datetime]"),
-    ("published", "time[pubdate][datetime]"),
-    ("published", "time.dt-published[datetime], time.published[datetime], time.entry-date[datetime]"),
-    ("modified", "time[itemprop~=dateModified i][datetime]"),
-    ("modified", "time.dt-updated[datetime], time.updated[datetime]"),
+# Of `<time>`: an attribute, and the words in it, in lower case, that say what the time is; with none, any value does.
+_TIMES: Final[tuple[tuple[str, str, frozenset[str]], ...]] = (
+    ("published", "itemprop", frozenset({"datepublished"})),
+    ("published", "pubdate", frozenset()),
+    ("published", "class", frozenset({"dt-published", "published", "entry-date"})),
+    ("modified", "itemprop", frozenset({"datemodified"})),
+    ("modified", "class", frozenset({"dt-updated", "updated"})),
 )
 
 
@@ -52,10 +56,10 @@ class PageDates(NamedTuple):
     modified_from: str = ""
 
 
-def find_dates(document: Document, metas: Iterable[Element], source: str) -> PageDates:
-    """Return the dates of a document; `source` only saves searching for what is not there."""
+def find_dates(elements: PageElements) -> PageDates:
+    """Return the dates of a document."""
     found: dict[str, str] = {}
-    for kind, said, where in _said(document, metas, source):
+    for kind, said, where in _said(elements):
         if kind not in found and (date := in_iso(said)):
             found[kind] = date
             found[f"{kind}_from"] = where
@@ -78,30 +82,37 @@ def in_iso(said: str) -> str:
         return ""
 
 
-def _said(document: Document, metas: Iterable[Element], source: str) -> Iterator[tuple[str, str, str]]:
+def _said(elements: PageElements) -> Iterator[tuple[str, str, str]]:
     """Yield what a document says about its dates, the most reliable first: kind, text and where it is said."""
-    if "ld+json" in source:
-        yield from _in_json(document)
+    yield from _in_json(elements.scripts)
     named = []
-    for meta in metas:
+    for meta in elements.metas:
         name = (meta.attr("property") or meta.attr("name") or meta.attr("itemprop") or "").strip().lower()
         if name in _OPEN_GRAPH or name in _META:
             named.append((name, meta.attr("content") or ""))
     for kinds, where in ((_OPEN_GRAPH, "opengraph"), (_META, "meta")):
         yield from ((kinds[name], said, where) for name, said in named if name in kinds)
-    if "<time" in source or "<TIME" in source:
-        for kind, selector in _TIMES:
-            yield from (
-                (kind, str(element.attr("datetime") or ""), "time") for element in document.select(selector)[:1]
-            )
-        in_articles = document.select("article time[datetime]")
-        if len({str(element.attr("datetime")) for element in in_articles}) == 1:
-            yield "published", str(in_articles[0].attr("datetime") or ""), "time"
+    yield from _in_times(elements.times[:MAX_TIMES])
 
 
-def _in_json(document: Document) -> Iterator[tuple[str, str, str]]:
+def _in_times(times: list[Element]) -> Iterator[tuple[str, str, str]]:
+    dated = [(element, said) for element in times if (said := element.attr("datetime")) is not None]
+    for kind, name, words in _TIMES:
+        for element, said in dated:
+            value = element.attr(name)
+            if value is not None and (not words or not words.isdisjoint(value.lower().split())):
+                yield kind, said, "time"
+                break
+    in_articles = {said for element, said in dated if element.closest("article") is not None}
+    if len(in_articles) == 1:
+        yield "published", in_articles.pop(), "time"
+
+
+def _in_json(scripts: list[Element]) -> Iterator[tuple[str, str, str]]:
     nodes = 0
-    for script in document.select("script[type='application/ld+json' i]"):
+    for script in scripts:
+        if (script.attr("type") or "").lower() != "application/ld+json":
+            continue
         text = script.text
         if len(text) > MAX_JSON_CHARS:
             continue

@@ -24,6 +24,7 @@ _MAX_PADDED_CHARS: Final = 4_000_000  # turbohtml pads every cell of a column to
 _MAX_MEASURED_CHARS: Final = 20_000_000  # of nested tables, every one holds the text of all in it
 
 _MAX_ELEMENTS: Final = 20_000  # in a list: a hostile page has a million
+MAX_CELLS: Final = 10_000  # that are laid out as a table
 
 
 def as_text(root: Element) -> str:
@@ -54,9 +55,12 @@ def _folded(row: str) -> str:
 
 
 def _take_layouts_apart(root: Element) -> None:
-    """Make blocks of the cells of tables that arrange blocks, and lines of rows that would be padded too far."""
+    """Make blocks of the cells of tables that arrange blocks, and lines of rows that would take too much."""
     layouts: dict[Element, None] = {}
-    cells = [*islice(root.iter_elements(_CELLS), _MAX_ELEMENTS)]
+    cells = [*islice(root.iter_elements(_CELLS), MAX_CELLS)]
+    if len(cells) == MAX_CELLS:  # turbohtml takes 2 KB for a row
+        _write_rows_as_lines(root)
+        return
     long, widest, measured = [], 0, 0
     for cell in cells:
         chars = len(cell.text)

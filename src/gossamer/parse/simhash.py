@@ -10,7 +10,7 @@ from typing import Final
 
 from xxhash import xxh3_64_digest
 
-MAX_WORDS: Final = 256
+MAX_WORDS: Final = 128
 
 _MAX_CHARS: Final = 16 * MAX_WORDS  # if words are longer on average, fewer of them count
 _HASH_BYTES: Final = 8

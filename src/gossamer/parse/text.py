@@ -11,13 +11,14 @@ import shlex
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from turbohtml import parse
 
 from gossamer.errors import GossamerError
-from gossamer.parse.content import find_content, unlinked
+from gossamer.parse.content import Removed, find_content, name_of, unlinked
 from gossamer.parse.render import as_markdown, as_text
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from turbohtml import Document, Element
@@ -34,9 +35,21 @@ MAX_SLOW_CHARS: Final = 500_000
 # trafilatura requires lxml-html-clean itself, but in a syntax that older versions of pip (23.2) do not understand.
 REQUIREMENTS: Final[dict[str, dict[str, str]]] = {
     "balanced": {"resiliparse": "resiliparse>=1.0,<2"},
-    "best": {"trafilatura": "trafilatura>=2.0,<3", "lxml_html_clean": "lxml-html-clean"},
+    "best": {"trafilatura": "trafilatura>=2.0,<3", "lxml_html_clean": "lxml-html-clean>=0.4,<1"},
 }
+_LIBRARIES: Final = {"balanced": "resiliparse", "best": "trafilatura"}
 KEPT: Final = 0.4  # of the unlinked text of a page: a library that keeps less has missed what the page says
+
+
+class ChosenText(NamedTuple):
+    """What was taken as the text of a page, and why."""
+
+    by: str  # `fast`, or the library
+    element: str  # such as `div#content`; empty if a library chose
+    reason: str
+
+
+Note = Callable[[Removed | ChosenText], None]
 
 
 def check_choice(choice: Choice) -> None:
@@ -49,13 +62,18 @@ def check_choice(choice: Choice) -> None:
         raise GossamerError(f"--text {choice} needs {missing[0]}: install it with {install}")
 
 
-def text_finder(choice: Choice, *, markdown: bool) -> FindText:
-    """Return a function that finds the main text. It imports the library, which takes a moment."""
+def text_finder(choice: Choice, *, markdown: bool, note: Note | None = None) -> FindText:
+    """Return a function that finds the main text. It imports the library, which takes a moment.
+
+    The function calls `note` with what it removes and keeps, and why.
+    """
     render = as_markdown if markdown else as_text
     check_choice(choice)
     if choice == "fast":
+        if note is not None:
+            return lambda document, source: _fast(document, source, render, note)
         return fast_markdown if markdown else fast_text
-    return _or_else(_balanced() if choice == "balanced" else _best(markdown=markdown), render)
+    return _or_else(_balanced() if choice == "balanced" else _best(markdown=markdown), _LIBRARIES[choice], render, note)
 
 
 def fast_text(document: Document, source: str) -> str:
@@ -68,9 +86,16 @@ def fast_markdown(document: Document, source: str) -> str:
     return _fast(document, source, as_markdown)
 
 
-def _fast(document: Document, source: str, render: Render) -> str:
-    content = find_content(document, len(source))
-    return (render(content.root) if content else "") or _everything(source, render)
+def _fast(document: Document, source: str, render: Render, note: Note | None = None) -> str:
+    content = find_content(document, len(source), note)
+    kept = ChosenText("fast", name_of(content.root), content.reason) if content and note else None
+    text = render(content.root) if content else ""
+    if not text:
+        kept = ChosenText("fast", "body", "all of its text counts as navigation, so that all of it is kept")
+        text = _everything(source, render)
+    if note is not None and kept is not None:
+        note(kept)
+    return text
 
 
 def _everything(source: str, render: Render) -> str:
@@ -104,21 +129,33 @@ def _best(*, markdown: bool) -> Callable[[str], str]:
     return find
 
 
-def _or_else(find: Callable[[str], str], render: Render) -> FindText:
+def _or_else(find: Callable[[str], str], library: str, render: Render, note: Note | None) -> FindText:
     """Return a finder that falls back to the fast text where another library keeps too little of a page."""
 
     def find_text(document: Document, source: str) -> str:
-        text = ""
-        if len(source) <= MAX_SLOW_CHARS:
-            try:
-                text = find(source).strip()
-            except MemoryError:
-                raise
-            except Exception:  # a bug of the library must not cost the page
-                text = ""
-        content = find_content(document, len(source))
-        if text and (content is None or len(text) >= KEPT * unlinked(content.root)):
+        text = _by_library(find, source)
+        removed: list[Removed | ChosenText] = []
+        content = find_content(document, len(source), removed.append if note else None)
+        held = unlinked(content.root) if content else 0
+        enough = bool(text) and len(text) >= KEPT * held
+        if note is not None:
+            sizes = f"{library} keeps {count(len(text), 'character')}, the fast text has {held:,} outside links"
+            removed.append(ChosenText("fast", name_of(content.root) if content else "", f"{sizes}: too little is kept"))
+            for each in [ChosenText(library, "", sizes)] if enough else removed:
+                note(each)
+        if enough:
             return text
         return (render(content.root) if content else "") or text or _everything(source, render)
 
     return find_text
+
+
+def _by_library(find: Callable[[str], str], source: str) -> str:
+    if len(source) > MAX_SLOW_CHARS:
+        return ""
+    try:
+        return find(source).strip()
+    except MemoryError:
+        raise
+    except Exception:  # a bug of the library must not cost the page
+        return ""

@@ -2,6 +2,7 @@
 
 from gossamer.records.links import (
     GONE,
+    AddressShare,
     Barred,
     Batch,
     Claim,
@@ -46,9 +47,9 @@ from gossamer.records.reasons import Reason
 from gossamer.records.rows import LinkRow, PageRow, RequestRow
 
 __all__ = [
-    "GONE", "ROBOTS_KINDS", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState", "Done",
-    "Failed", "Fetched", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome", "PageRow",
-    "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueuedUrl", "Reason", "Release", "RequestKind",
-    "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteStanding", "SiteState", "Stats", "Truncation", "UrlState",
-    "UrlStatus", "Visit", "Waiting", "WorkerState",
+    "GONE", "ROBOTS_KINDS", "AddressShare", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState",
+    "Done", "Failed", "Fetched", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome",
+    "PageRow", "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueuedUrl", "Reason", "Release",
+    "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteStanding", "SiteState", "Stats", "Truncation",
+    "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ class Kind(IntEnum):
 class Scope(StrEnum):
     """How far a crawl may go from its seeds."""
 
-    HOST = "host"  # the seeds' own hosts
+    HOST = "host"  # the seeds' own hosts, by name: http and https of a name are one
     SITE = "site"  # all hosts of the seeds' sites
     WEB = "web"  # any host
 
@@ -183,6 +183,13 @@ class CrawlState(StrEnum):
     STOPPING = "stopping"
 
 
+class AddressShare(NamedTuple):
+    """How much of the requests that one address may get one worker may send, in millionths, whatever the address."""
+
+    parts: int
+    version: int  # counts the changes that the frontier has made; a late heartbeat with an older one changes nothing
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
     """What the operator changed; the answer to a heartbeat."""
@@ -190,6 +197,8 @@ class Orders:
     state: CrawlState
     exclusions_version: int
     excluded: frozenset[str] | None  # all excluded sites; None if unchanged since this worker's last heartbeat
+    share: AddressShare
+    seed_ports: frozenset[int] = frozenset()  # ports of the seeds besides 80 and 443: links to them are followed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,7 @@ class ParsedPage(NamedTuple):
     archive: bytes = b""  # the request and response records, one gzip member each; empty if not archived
     response_offset: int = 0  # where in `archive` the response record begins
     payload_digest: str = ""  # `sha1:…` in base 32, as in the record
+    links_cut: bool = False  # it has more links than are read of a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

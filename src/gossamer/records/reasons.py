@@ -49,6 +49,7 @@ class Reason(StrEnum):
     TOO_MANY_REDIRECTS = "too_many_redirects"
 
     # A page that is not kept
+    NOINDEX = "noindex"  # it says so, to all crawlers or to this one; its links are followed unless it says nofollow
     AI_OPTED_OUT = "ai_opted_out"  # it forbids its use for artificial intelligence, and respect_ai_optout is on
     OTHER_LANGUAGE = "other_language"  # none of those that the operator wants
     NOT_CANONICAL = "not_canonical"  # it names another page as canonical, which is queued
@@ -60,6 +61,7 @@ class Reason(StrEnum):
     PARSE_CRASHED = "parse_crashed"
 
     PARSER_BUSY = "parser_busy"  # too many costly pages waited to be read; it is requested again
+    LINKS_BUSY = "links_busy"  # too many links of pages that have many waited for the frontier; it is requested again
 
     # A sitemap that lists nothing
     NO_SITEMAP = "no_sitemap"  # none at the conventional URL; the robots.txt had named none

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gossamer.urls import Url
 
 RETRY_GROWTH: Final = 4
+HANG_UP_S: Final = 0.2  # a server notices later than we do that we hung up: for it, the request ends then
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 TEMPORARY_STATUSES: Final = frozenset({408, 425, 429, *range(500, 600)})
 
@@ -51,6 +52,22 @@ NOTHING_UNDER_HTTPS: Final = frozenset(
 )
 
 
+# The host does not answer, or not us: the host backs off, and its URLs wait with it.
+NO_HOST: Final = frozenset(
+    {
+        Reason.NO_SUCH_NAME,
+        Reason.DNS_FAILED,
+        Reason.CONNECT_REFUSED,
+        Reason.CONNECT_TIMEOUT,
+        Reason.CONNECT_FAILED,
+        Reason.TLS_FAILED,
+        Reason.ADDRESS_REFUSED,
+    }
+)
+# Failures of ours: they say nothing about the host.
+OURS: Final = frozenset({Reason.CANCELLED, Reason.CUT_SILENT, Reason.CUT_LARGE, Reason.INTERNAL_ERROR})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """The answer is a page, to be parsed."""
@@ -81,6 +98,7 @@ class Refused:
 
 
 Verdict = Kept | Moved | TryLater | Refused
+KEPT: Final = Kept()
 
 
 def judge_answer(answer: Fetched | Failed, *, tries: int, now_at: float, settings: PaceSettings) -> Verdict:
@@ -88,7 +106,7 @@ def judge_answer(answer: Fetched | Failed, *, tries: int, now_at: float, setting
     if isinstance(answer, Failed):
         return _judge_failure(answer.reason, tries, settings)
     if 200 <= answer.status < 300:
-        return Refused(reason=Reason.TYPE_REFUSED) if answer.type_refused else Kept()
+        return Refused(reason=Reason.TYPE_REFUSED) if answer.type_refused else KEPT
     if answer.status in REDIRECTS:
         location = location_of(answer)
         return Moved(location=location) if location else Refused(reason=Reason.BAD_REDIRECT)
@@ -109,6 +127,22 @@ def judge_block(answer: Fetched, *, tries: int, now_at: float, settings: PaceSet
     if tries < settings.max_tries:
         return TryLater(wait_s=max(retry_wait_s(tries, settings), retry_after_s or 0.0), retry_after_s=retry_after_s)
     return Refused(reason=Reason.BLOCKED, retry_after_s=retry_after_s)
+
+
+def is_silence(answer: Fetched | Failed) -> bool:
+    """Return whether a host did not answer at all."""
+    return isinstance(answer, Failed) and answer.reason in NO_HOST
+
+
+def is_answered(answer: Fetched | Failed) -> bool:
+    """Return whether a host answered, with whatever status; after a failure of ours neither this nor silence holds."""
+    return not (isinstance(answer, Failed) and (answer.reason in NO_HOST or answer.reason in OURS))
+
+
+def hang_up_s(answer: Fetched | Failed, delay_s: float) -> float:
+    """Return how much later the server may see the end of a request than we do."""
+    is_cut = isinstance(answer, Failed) or answer.type_refused or answer.truncated
+    return HANG_UP_S if delay_s and is_cut else 0.0
 
 
 def shows_trouble(answer: Fetched | Failed) -> bool:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.records import Failed, HostState, Reason, Truncation
-from gossamer.rules.answers import REDIRECTS
-from gossamer.rules.hosts import MIN_CACHE_S, NOTHING_ALLOWED, OURS, RobotsRead, judge_robots, robots_url
+from gossamer.rules.answers import OURS, REDIRECTS
+from gossamer.rules.hosts import MIN_CACHE_S, NOTHING_ALLOWED, RobotsRead, judge_robots, robots_url
 from gossamer.rules.pace import DAY_S
 from gossamer.rules.robots import RobotsRules
 from gossamer.urls import normalise, site_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.inflate import NotInflated, inflate
 from gossamer.records import Failed, Fetched, HostState, ParsedRobots, Reason, Truncation
-from gossamer.rules.answers import REDIRECTS, location_of, retry_after_of, retry_wait_s
+from gossamer.rules.answers import NO_HOST, OURS, REDIRECTS, location_of, retry_after_of, retry_wait_s
 from gossamer.rules.heads import headers_all
 from gossamer.rules.pace import DAY_S
 from gossamer.rules.patterns import Rule
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 SHORT_BYTES: Final = 16_000  # a longer robots.txt takes milliseconds to read: the page process reads it
 MAX_CACHE_S: Final = DAY_S
 MIN_CACHE_S: Final = 600.0  # many servers forbid caching by accident: no robots.txt is requested more often than this
-HANG_UP_S: Final = 0.2  # a server notices later than we do that we hung up: for it, the request ends then
 GIVEN_UP_S: Final = DAY_S  # how long a host, or a robots.txt, that was given up is not requested again
 
 # The host answers, but its robots.txt cannot be read: as after a server error, nothing is allowed.
@@ -41,22 +40,8 @@ ROBOTS_FAILED: Final = frozenset(
         Reason.HEADERS_TOO_LARGE,
     }
 )
-# The host does not answer, or not us: the host backs off, and its URLs wait with it.
-NO_HOST: Final = frozenset(
-    {
-        Reason.NO_SUCH_NAME,
-        Reason.DNS_FAILED,
-        Reason.CONNECT_REFUSED,
-        Reason.CONNECT_TIMEOUT,
-        Reason.CONNECT_FAILED,
-        Reason.TLS_FAILED,
-        Reason.ADDRESS_REFUSED,
-    }
-)
-# Those that further tries are not expected to change. Such a try sends nothing to the site.
+# Failures that further tries are not expected to change. Such a try sends nothing to the site.
 NO_ADDRESS: Final = frozenset({Reason.NO_SUCH_NAME, Reason.ADDRESS_REFUSED})
-# Failures of ours: they say nothing about the host.
-OURS: Final = frozenset({Reason.CANCELLED, Reason.CUT_SILENT, Reason.CUT_LARGE, Reason.INTERNAL_ERROR})
 
 NOTHING_ALLOWED: Final = RobotsRules(group="*", rules=(Rule(False, "/"),)).to_text()
 
@@ -111,27 +96,19 @@ def rules_of(state: HostState) -> RobotsRules:
     return RobotsRules.from_text(state.rules)
 
 
+def rules_allowing(state: HostState | None, url: str, now_at: float) -> RobotsRules | None:
+    """Return the robots rules in a host's state if they are fresh and allow a page; else a turn has to look further."""
+    if state is None or state.failures or not is_fresh(state, now_at):
+        return None
+    rules = RobotsRules.from_text(state.rules)
+    return rules if decide(rules, url).allowed else None
+
+
 def refusal_of(state: HostState, url: str) -> Reason | None:
     """Return why a page of a host with a fresh state may not be requested; None if it may."""
     if state.failures:
         return Reason.ROBOTS_UNREACHABLE
     return None if decide(rules_of(state), url).allowed else Reason.ROBOTS_DISALLOWED
-
-
-def is_silence(answer: Fetched | Failed) -> bool:
-    """Return whether a host did not answer at all."""
-    return isinstance(answer, Failed) and answer.reason in NO_HOST
-
-
-def is_answered(answer: Fetched | Failed) -> bool:
-    """Return whether a host answered, with whatever status; after a failure of ours neither this nor silence holds."""
-    return not (isinstance(answer, Failed) and (answer.reason in NO_HOST or answer.reason in OURS))
-
-
-def hang_up_s(answer: Fetched | Failed, delay_s: float) -> float:
-    """Return how much later the server may see the end of a request than we do."""
-    is_cut = isinstance(answer, Failed) or answer.type_refused or answer.truncated
-    return HANG_UP_S if delay_s and is_cut else 0.0
 
 
 def has_answered(state: HostState) -> bool:

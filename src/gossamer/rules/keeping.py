@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gossamer.records import UrlStatus
+from gossamer.records import Reason, UrlStatus
 from gossamer.urls import identify, site_of
 
 if TYPE_CHECKING:
@@ -71,6 +71,6 @@ def is_deferred_to(state: UrlState | None) -> bool:
     """Return whether a page may be left out in favour of its canonical page, given the state of that page.
 
     It may not if the canonical page was given up: perhaps because that one named another page. So if pages name each
-    other in a circle, the last one is stored.
+    other in a circle, the last one is stored. A canonical page that says noindex speaks for this one as well.
     """
-    return state is None or state.status is not UrlStatus.GIVEN_UP
+    return state is None or state.status is not UrlStatus.GIVEN_UP or state.reason is Reason.NOINDEX

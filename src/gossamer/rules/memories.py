@@ -23,18 +23,19 @@ class RecentHashes:
     """Remembers the hashes of recent values in `places` slots (a power of two); a newer one overwrites an older one."""
 
     def __init__(self, places: int) -> None:
-        self._mask = places - 1
-        self._hashes = array("q", bytes(8 * places))
+        # Loops over the links of a page look here themselves: a value is kept if `hashes[hashed & mask] == hashed`.
+        self.mask = places - 1
+        self.hashes = array("q", bytes(8 * places))
 
     def add(self, value: Hashable) -> None:
         """Remember a value."""
         hashed = hash(value)
-        self._hashes[hashed & self._mask] = hashed
+        self.hashes[hashed & self.mask] = hashed
 
     def __contains__(self, value: Hashable) -> bool:
         """Return whether a value is remembered."""
         hashed = hash(value)
-        return self._hashes[hashed & self._mask] == hashed
+        return self.hashes[hashed & self.mask] == hashed
 
 
 class KeyTable:
@@ -91,6 +92,26 @@ class NumberTable:
         place, _ = self._keys.locate(hashed)
         self._keys.take(place, hashed)
         self._numbers[place] = number
+
+
+class PairTable:
+    """Stores two numbers for each of many keys, and forgets keys that are rarely used."""
+
+    def __init__(self, places: int) -> None:
+        self._keys = KeyTable(places)
+        self._numbers = array("q", bytes(16 * len(self._keys)))
+
+    def get(self, key: Hashable) -> tuple[int, int] | None:
+        """Return the numbers of a key; None if the key is unknown."""
+        place, is_known = self._keys.locate(_hash(key))
+        return (self._numbers[2 * place], self._numbers[2 * place + 1]) if is_known else None
+
+    def put(self, key: Hashable, first: int, second: int) -> None:
+        """Store the numbers of a key."""
+        hashed = _hash(key)
+        place, _ = self._keys.locate(hashed)
+        self._keys.take(place, hashed)
+        self._numbers[2 * place], self._numbers[2 * place + 1] = first, second
 
 
 class DistinctLimiter:

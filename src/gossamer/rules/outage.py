@@ -55,25 +55,23 @@ class OutageGuard:
     """
 
     __slots__ = (
-        "_answered_s", "_failing", "_is_armed", "_paused_since_s", "_probe_gap_s", "_probe_s", "_recent", "_settings",
+        "_failing", "_is_armed", "_paused_since_s", "_probe_gap_s", "_probe_s", "_recent", "_settings", "answered_s",
+        "is_alert", "paused",
     )  # fmt: skip
 
     def __init__(self, settings: OutageSettings) -> None:
+        self.paused = False  # our own network seems to be down
+        self.is_alert = False  # a request failed since the last answer
+        self.answered_s = -math.inf  # when a site last answered: without an alert, that is all there is to report
         self._settings = settings
-        self._answered_s = -math.inf
         # Sites that failed within the window and since the last answer, the oldest failure first:
         # its time, and whether no connection was made.
         self._recent: dict[str, tuple[float, bool]] = {}
         self._failing = 0  # of these, those without a connection
         self._is_armed = True  # whether an outage may begin
-        self._paused_since_s: float | None = None
+        self._paused_since_s = 0.0
         self._probe_s = 0.0
         self._probe_gap_s = FIRST_PROBE_S
-
-    @property
-    def paused(self) -> bool:
-        """Whether our own network seems to be down."""
-        return self._paused_since_s is not None
 
     def report(self, now_s: float, site: str, reason: Reason | None, *, tries: int) -> None:
         """Record how a request ended: `reason` is None if it was answered, with any status, else why it was not.
@@ -81,12 +79,14 @@ class OutageGuard:
         `tries` is the number of earlier failures of the page, also if the request was for its robots.txt.
         """
         if reason is None:
-            self._answered_s, self._is_armed, self._paused_since_s = now_s, True, None
+            self.answered_s, self._is_armed, self.paused, self.is_alert = now_s, True, False, False
             self._recent.clear()
             self._failing = 0
-        elif self._paused_since_s is not None:
+            return
+        self.is_alert = True
+        if self.paused:
             if now_s - self._paused_since_s >= MAX_OUTAGE_S:
-                self._is_armed, self._paused_since_s = False, None
+                self._is_armed = self.paused = False
         elif self._is_armed and not tries and reason is not Reason.CANCELLED:
             self._keep(now_s, site, nothing_got_out=reason in NOTHING_GETS_OUT)
             if self._looks_like_us(now_s):
@@ -129,11 +129,12 @@ class OutageGuard:
         )
 
     def _looks_like_us(self, now_s: float) -> bool:
-        return self._is_suspected() and self._answered_s < now_s - self._settings.outage_window_s
+        return self._is_suspected() and self.answered_s < now_s - self._settings.outage_window_s
 
     def _pause(self, now_s: float) -> None:
         self._recent.clear()
         self._failing = 0
+        self.paused = True
         self._paused_since_s = now_s
         self._probe_gap_s = FIRST_PROBE_S
         self.probe(now_s)

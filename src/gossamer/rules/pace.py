@@ -39,6 +39,14 @@ class PaceSettings:
         default=None,
         metadata={"help": "A file of longer delays for single sites, one per line, written like example.org=300."},
     )
+    address_delay_s: float | None = field(
+        default=None,
+        metadata={
+            "help": "The time between two requests of all workers to one IP address, whatever the names; if not given, "
+            "0.1 s, and none for allow_network. Lower it if status shows that many sites wait for an address.",
+            "minimum": 0,
+        },
+    )
     step_gap_s: float = field(
         default=1.0,
         metadata={
@@ -92,6 +100,7 @@ class WaitCause(StrEnum):
     SLOWNESS = "slow answer"
     PARSER_SHARE = "parser share"  # its pages take more processor time than its share, and others wait
     SLOT_SHARE = "slot share"  # it does not answer, and silent sites hold as many request slots as they may
+    LINK_SHARE = "link share"  # its pages have many links, and too many links wait for the frontier
     BYTE_SHARE = "byte share"  # its bodies take more than its share, and others wait
 
 

@@ -1,19 +1,19 @@
-"""Which links a crawl follows, and which sites and URLs are excluded. Pure."""
+"""Which links a crawl follows, to which hosts it sends requests at all, and what is excluded. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path  # noqa: TC003 - the settings are read from the types at run time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gossamer.records import Kind, Reason, Scope
-from gossamer.rules.targets import BLOCKED_PORTS, TargetRules
 from gossamer.rules.url_patterns import UrlPatterns, check_patterns
-from gossamer.urls import Refusal, host_of, name_of_host, normalise
+from gossamer.urls import WEB_PORTS, Refusal, host_of, is_address, name_of_host, normalise, port_of_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from gossamer.records import Link, QueuedUrl
     from gossamer.urls import Url
@@ -22,6 +22,56 @@ __all__ = ["BadLine", "Exclusions", "Scope", "ScopeSettings", "barred_by", "rank
 
 MAX_SHOWN_CHARS = 200
 FOREIGN_RANK: Final = 20  # of links from other sites: behind every entry of a sitemap
+# Those that browsers never contact: https://fetch.spec.whatwg.org/#port-blocking
+BLOCKED_PORTS: Final = frozenset(
+    {
+        0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109,
+        110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530,
+        531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190,
+        5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+    }
+)  # fmt: skip
+
+
+class TargetRules(NamedTuple):
+    """To which hosts links lead: those with a name, on the ports of the web, and what the operator allows beyond.
+
+    One page can hold thousands of links to addresses and ports of strangers. An address has no name that says who runs
+    it, and every address would be a site of its own; on another port is often no web server. So links lead only to
+    hosts that the seeds lead to: on ports 80 and 443, on ports that seeds have, and at an address only from a page at
+    the same one.
+    """
+
+    ip_hosts: bool = False
+    ports: Collection[int] = ()
+    seed_ports: Collection[int] = ()
+
+    def refuse(self, host: str, *, by: str, same_port: bool = True) -> Reason | None:
+        """Return why a host to which the host `by` leads gets no request; None if it may get one.
+
+        Without `same_port`, the port counts as allowed: a seed and a robots.txt may redirect to another port of
+        their own site.
+        """
+        if host == by:
+            return None
+        port, address = _door(host)
+        if port in BLOCKED_PORTS:
+            return Reason.PORT_REFUSED
+        by_address = _door(by)[1] if by else ""
+        if same_port and not (port in WEB_PORTS or port in self.seed_ports or port in self.ports):
+            return Reason.PORT_REFUSED
+        return Reason.IP_HOST if address and address != by_address and not self.ip_hosts else None
+
+    def select(self, links: Iterable[Url], *, by: str) -> tuple[list[Url], dict[Reason, int]]:
+        """Return the links of a page at a host that may be followed, and how many were refused, by reason."""
+        kept: list[Url] = []
+        refused: dict[Reason, int] = {}
+        for link in links:
+            if link.host == by or (reason := self.refuse(link.host, by=by)) is None:
+                kept.append(link)
+            else:
+                refused[reason] = refused.get(reason, 0) + 1
+        return kept, refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +80,10 @@ class ScopeSettings:
 
     scope: Scope = field(
         default=Scope.SITE,
-        metadata={"help": "Follow links to the hosts of the seeds, to their sites, or to the whole web."},
+        metadata={
+            "help": "Follow links to the hosts of the seeds (by name: http and https of a name are one), to their "
+            "sites, or to the whole web."
+        },
     )
     max_depth: int | None = field(
         default=None,
@@ -64,8 +117,8 @@ class ScopeSettings:
     allow_ports: tuple[int, ...] = field(
         default=(),
         metadata={
-            "help": "Ports to which links are followed from any page, besides 80 and 443; a page on another port leads "
-            "to any; ports that browsers block are never contacted."
+            "help": "Ports to which links are followed, besides 80, 443 and those of the seeds; ports that browsers "
+            "block are never contacted."
         },
     )
     exclude_file: Path | None = field(
@@ -81,10 +134,9 @@ class ScopeSettings:
             if port in BLOCKED_PORTS:
                 raise ValueError(f"allow_ports {port} is never contacted: browsers block this port, too")
 
-    @property
-    def targets(self) -> TargetRules:
-        """To which hosts links lead."""
-        return TargetRules(self.allow_ip_hosts, self.allow_ports)
+    def targets(self, seed_ports: Collection[int]) -> TargetRules:
+        """To which hosts links lead, if the seeds have these ports besides 80 and 443."""
+        return TargetRules(self.allow_ip_hosts, self.allow_ports, seed_ports)
 
 
 class BadLine(NamedTuple):
@@ -172,6 +224,28 @@ class Exclusions:
         return None
 
 
+def is_blocked(host: str) -> bool:
+    """Return whether no request ever goes to a host, even if the operator names it: its port is no port of the web."""
+    return _door(host)[0] in BLOCKED_PORTS
+
+
+def target_in_words(host: str, reason: Reason) -> str:
+    """Return why links to a host are not followed."""
+    port, _ = _door(host)
+    if reason is Reason.IP_HOST:
+        return "links to addresses instead of names are not followed without --allow-ip-hosts"
+    if port in BLOCKED_PORTS:
+        return f"port {port} is never contacted, as in browsers"
+    return f"links to port {port} are followed only if a seed has that port, or with --allow-ports {port}"
+
+
+@lru_cache(maxsize=1 << 12)
+def _door(host: str) -> tuple[int, str]:
+    """Return the port of a host, and its address if it has no name."""
+    name = name_of_host(host)
+    return port_of_host(host), name if is_address(name) else ""
+
+
 def read_entry(text: str) -> str | Refusal:
     """Return the one spelling of an entry of an exclusion list, or why it excludes nothing."""
     if "://" in text:
@@ -190,7 +264,9 @@ def may_follow_links(depth: int, max_depth: int | None) -> bool:
 def is_same_crawl(named: Url, url: QueuedUrl, *, site: str, scope: Scope) -> bool:
     """Return whether a page that another page of its site names in its place is within the crawl's scope."""
     seeded = url.depth == 0  # only seeds, and what they redirect to, have depth 0
-    return named.site == site and (seeded or named.host == url.host or scope is not Scope.HOST)
+    return named.site == site and (
+        seeded or scope is not Scope.HOST or name_of_host(named.host) == name_of_host(url.host)
+    )
 
 
 def rank_from(site: str, target: str, rank: int) -> int:

@@ -33,8 +33,9 @@ class Resource(Enum):
     BYTES = Budget(1e9, 1e5, WaitCause.BYTE_SHARE)
 
 
-SHARE_CAUSES: Final = frozenset(each.value.cause for each in Resource)
+SHARE_CAUSES: Final = frozenset({*(each.value.cause for each in Resource), WaitCause.LINK_SHARE})
 _RESOURCES: Final = tuple(Resource)
+_LEAST_PARSER_S: Final = Resource.PARSER.value.least
 
 
 class _Use:
@@ -51,10 +52,10 @@ class _Use:
 class SiteShares:
     """Remembers what sites took. Sites whose pages are small and cheap are never in this table."""
 
-    __slots__ = ("_contended_s", "_uses")
+    __slots__ = ("_contended_s", "uses")
 
     def __init__(self) -> None:
-        self._uses: OrderedDict[str, _Use] = OrderedDict()
+        self.uses: OrderedDict[str, _Use] = OrderedDict()  # by site: only of those that took much
         self._contended_s: dict[Resource, float] = {}  # when others were last seen to wait
 
     def spend(self, site: str, resource: Resource, amount: float, now_s: float) -> None:
@@ -66,7 +67,8 @@ class SiteShares:
         """Note what reading a page took, and whether others waited meanwhile."""
         if contended:
             self.note_waiting(Resource.PARSER, now_s)
-        self.spend(site, Resource.PARSER, cost_s, now_s)
+        if cost_s >= _LEAST_PARSER_S:
+            self.spend(site, Resource.PARSER, cost_s, now_s)
 
     def note_waiting(self, resource: Resource, now_s: float) -> None:
         """Note that others wait for something."""
@@ -74,7 +76,7 @@ class SiteShares:
 
     def exceeded(self, site: str, now_s: float) -> WaitCause | None:
         """Return why a site must back off: it is over a budget, and others wait for the same; None if it need not."""
-        use = self._uses.get(site)
+        use = self.uses.get(site)
         if use is None or now_s - use.began_s > HOUR_S:
             return None
         for resource, spent in use.spent.items():
@@ -91,16 +93,16 @@ class SiteShares:
 
     def recover(self, site: str) -> None:
         """Note that a site's turn ended within its share: its next back-off is short again."""
-        if use := self._uses.get(site):
+        if use := self.uses.get(site):
             use.backoffs = 0
 
     def _use_of(self, site: str, now_s: float) -> _Use:
-        use = self._uses.get(site)
+        use = self.uses.get(site)
         if use is None:
-            use = self._uses[site] = _Use(now_s)
-            if len(self._uses) > MAX_SITES:
-                self._uses.popitem(last=False)
+            use = self.uses[site] = _Use(now_s)
+            if len(self.uses) > MAX_SITES:
+                self.uses.popitem(last=False)
         elif now_s - use.began_s > HOUR_S:
             use.began_s, use.spent = now_s, dict.fromkeys(_RESOURCES, 0.0)
-        self._uses.move_to_end(site)
+        self.uses.move_to_end(site)
         return use

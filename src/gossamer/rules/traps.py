@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from gossamer.rules.memories import DistinctLimiter, NumberTable, RecentHashes
+from gossamer.rules.memories import DistinctLimiter, NumberTable, PairTable, RecentHashes
 from gossamer.urls import identify, owner_of_site
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Trap(StrEnum):
     MANY_HOSTS = "many_hosts"  # of one site
     FOREIGN_LINKS = "foreign_links"  # of one site to another one
     FOREIGN_NAMES = "foreign_names"  # below one registered domain to which one site links
+    PAGE_LINKS = "page_links"  # the page has more links than are read of one
     SAME_CONTENT = "same_content"  # the site shows the same content under more and more URLs
     SITE_BUDGET = "site_budget"  # the site gave more pages than its budget, which links of other sites raise
 
@@ -212,64 +213,79 @@ class TrapGuard:
         self._links_seen = RecentHashes(REFERRER_PLACES >> halvings)
         self._referrers = NumberTable(SITE_PLACES >> halvings)  # other sites that link to it
         self._shown = RecentHashes(SHOWN_PLACES >> halvings)
-        self._pages = NumberTable(SITE_PLACES >> halvings)
-        self._known_content_left = NumberTable(SITE_PLACES >> halvings)  # pages it may still show
+        # By site: the pages with known content that it may still show, and its pages so far.
+        self._pages = PairTable(SITE_PLACES >> halvings)
 
     def select(
-        self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int
+        self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int, content: Hashable = None
     ) -> tuple[list[Url], Counter[Trap]]:
         """Return the links of a page at `host` that may be followed, and how many each limit refuses.
 
-        `pages` is the number of stored pages of the site, over all starts and workers.
+        `pages` is the number of stored pages of the site, over all starts and workers. With its `content`, the page is
+        also counted, as by `note_page`.
         """
-        spent = self._spent(site, pages)
+        known = self._pages.get(site) if content is None else self._count(site, content)
+        spent = self._spent(site, pages, known)
+        passed, mask = self._passed.hashes, self._passed.mask
         kept: list[Url] = []
         refused: Counter[Trap] = Counter()
         for link in links:
-            if link.site != site:
-                self._note_referrer(link.site, site)
-            if link.url_hash in self._passed:  # most links of a page are also on other pages of its site
+            hashed = hash(link.url_hash)
+            if passed[hashed & mask] == hashed:  # most links of a page are also on other pages of its site
                 kept.append(link)
                 continue
             if self._settings.strip_session_ids and (url := strip_session(link.url)) != link.url:
                 link = identify(url)
+                hashed = hash(link.url_hash)
             trap = find_trap(link, settings=self._settings, year=year)
             if trap is None and self._settings.trap_limits:
                 trap = (spent if link.site == site else None) or self._take_remembered(link, host, site)
             if trap is None:
                 kept.append(link)
-                self._passed.add(link.url_hash)
+                passed[hashed & mask] = hashed
             else:
                 refused[trap] += 1
+        self._note_referrer(site, links)
         return kept, refused
 
     def note_page(self, site: str, content: Hashable) -> None:
         """Count a page of a site, and remember its content."""
-        shown, first = (site, content), self._settings.same_content_pages
-        left = self._known_content_left.get(site, first)
-        if shown in self._shown:
-            left -= 1
-        else:
-            self._shown.add(shown)
-            left = min(left + NEW_CONTENT, MAX_KNOWN_CONTENT + first)
-        self._known_content_left.put(site, left)
-        self._pages.put(site, self._pages.get(site, 0) + 1)
+        self._count(site, content)
 
-    def _note_referrer(self, site: str, referrer: str) -> None:
-        """Remember that another site links to a site."""
-        pair = (site, referrer)
-        if pair not in self._links_seen:
-            self._links_seen.add(pair)
-            self._referrers.put(site, min(self._referrers.get(site, 0) + 1, MAX_REFERRERS))
+    def _count(self, site: str, content: Hashable) -> tuple[int, int] | None:
+        """Count a page; return what was known of its site before: the pages with known content left, and its pages."""
+        hashed, first = hash((site, content)), self._settings.same_content_pages
+        shown, place = self._shown.hashes, hashed & self._shown.mask
+        is_known, shown[place] = shown[place] == hashed, hashed
+        before = self._pages.get(site)
+        left, pages = before or (first, 0)
+        left = left - 1 if is_known else min(left + NEW_CONTENT, MAX_KNOWN_CONTENT + first)
+        self._pages.put(site, left, pages + 1)
+        return before
 
-    def _spent(self, site: str, pages: int) -> Trap | None:
+    def _note_referrer(self, site: str, links: Sequence[Url]) -> None:
+        """Remember to which other sites a site links."""
+        seen, mask = self._links_seen.hashes, self._links_seen.mask
+        others = dict.fromkeys([link.site for link in links])
+        others.pop(site, None)
+        for other in others:
+            hashed = hash((other, site))
+            if seen[hashed & mask] != hashed:
+                seen[hashed & mask] = hashed
+                self._referrers.put(other, min(self._referrers.get(other, 0) + 1, MAX_REFERRERS))
+
+    def _spent(self, site: str, pages: int, known: tuple[int, int] | None) -> Trap | None:
         """Return the limit because of which a site's own links are refused, if there is one."""
-        if not self._settings.trap_limits:
+        settings = self._settings
+        if not settings.trap_limits:
             return None
-        if self._known_content_left.get(site, 1) <= 0:
+        left, seen = known or (1, 0)
+        if left <= 0:
             return Trap.SAME_CONTENT
-        pages = max(pages, self._pages.get(site, 0))  # only this worker knows of pages that it read but did not store
-        budget = self._settings.site_budget + self._settings.site_budget_per_referrer * self._referrers.get(site, 0)
+        pages = max(pages, seen)  # only this worker knows of pages that it read but did not store
+        if pages < settings.site_budget:
+            return None
+        budget = settings.site_budget + settings.site_budget_per_referrer * self._referrers.get(site, 0)
         return Trap.SITE_BUDGET if pages >= budget else None
 
     def _take_remembered(self, link: Url, host: str, site: str) -> Trap | None:

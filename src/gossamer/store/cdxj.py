@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as _text
 from zlib import crc32
 
 REVISIT_TYPE = "warc/revisit"  # replaces the media type of a record whose payload is in another record
@@ -45,17 +47,17 @@ def index_line(
     *, url: str, at: float, status: int, content_type: str, digest: str, offset: int, length: int, filename: str
 ) -> bytes:
     """Return the line of one response or revisit record; `at` (Unix seconds) is when the request began."""
-    moment = datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
-    details = json.dumps({
-        "url": url,
-        "mime": content_type.partition(";")[0].strip().lower() or "unk",
-        "status": str(status),
-        "digest": digest,
-        "length": str(length),
-        "offset": str(offset),
-        "filename": filename,
-    })  # fmt: skip
-    return f"{surt(url)} {moment} {details}\n".encode()
+    mime = content_type.partition(";")[0].strip().lower() or "unk"
+    return (
+        f'{surt(url)} {_moment(int(round(at, 6)))} {{"url": {_text(url)}, "mime": {_text(mime)}, "status": "{status}", '
+        f'"digest": {_text(digest)}, "length": "{length}", "offset": "{offset}", "filename": {_text(filename)}}}\n'
+    ).encode()
+
+
+@lru_cache(maxsize=64)
+def _moment(at: int) -> str:
+    """Return a second of the wall clock as an index has it; many pages are fetched in the same one."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y%m%d%H%M%S")
 
 
 def with_checksum(line: bytes) -> bytes:

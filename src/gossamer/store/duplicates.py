@@ -40,6 +40,13 @@ class DuplicateIndex:
         self._ring = bytearray(b"\xff") * self._size
         self._end = 0
 
+    def take(self, row: PageRow, *, is_archived: bool) -> Original | None:
+        """Return another page with the same content; if the index knows none, add this one, which is stored now."""
+        original = self.find(row)
+        if original is None:
+            self.note(row, is_archived=is_archived)
+        return original
+
     def find(self, row: PageRow) -> Original | None:
         """Return another page with the same content, if the index knows one. The index keeps it for longer then."""
         if not _is_comparable(row) or (begin := self._begin_of(row.content_hash)) is None:
@@ -51,10 +58,10 @@ class DuplicateIndex:
             self._write(row.content_hash, original)
         return original
 
-    def note(self, row: PageRow) -> None:
-        """Add a page that was stored and is no duplicate."""
+    def note(self, row: PageRow, *, is_archived: bool = True) -> None:
+        """Add a page that is stored and is no duplicate."""
         if _is_comparable(row):
-            digest = row.payload_digest if row.warc_file else ""
+            digest = row.payload_digest if is_archived else ""
             self._write(row.content_hash, Original(row.url, row.fetched_at, digest))
 
     def _place(self, content_hash: bytes) -> int:

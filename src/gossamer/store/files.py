@@ -14,7 +14,7 @@ from gossamer.safe_files import open_descriptor, open_file
 from gossamer.store.names import TEMPORARY_SUFFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 _DEVICES: Final = Path("/dev")
 
@@ -30,10 +30,11 @@ class GrowingFile:
     `add` and `sync` may be called from different threads, each from one at a time.
     """
 
-    def __init__(self, path: Path, *, seal: Callable[[int], bytes] | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.length = 0  # bytes synced
-        self._seal = seal  # what to write, unsynced, behind this many synced bytes; the next write overwrites it
+        self.size = 0  # bytes when everything collected is written
+        self.seal = b""  # what to write, unsynced, behind all that is collected now; the next write overwrites it
         self._collected: list[bytes] = []  # `add` appends at the end, `sync` removes from the front
         self._descriptor: int | None = None
         self._is_torn = False  # there may be bytes beyond `length`
@@ -41,15 +42,12 @@ class GrowingFile:
 
     def add(self, data: bytes) -> None:
         """Collect bytes for the next `sync`."""
+        self.size += len(data)
         self._collected.append(data)
 
     def waiting(self) -> int:
         """Return how many additions the next `sync` would write."""
         return len(self._collected)
-
-    def size(self) -> int:
-        """Return how long the file is when everything collected is written."""
-        return self.length + sum(map(len, self._collected))
 
     def sync(self, count: int) -> None:
         """Write and sync the first `count` additions; if that fails, raise OSError and keep them."""
@@ -65,9 +63,9 @@ class GrowingFile:
             raise
         self.length += len(data)
         del self._collected[:count]
-        if self._seal is not None and self._descriptor is not None:
+        if self.seal and self._descriptor is not None:
             with suppress(OSError):  # the content is safe without it
-                os.pwrite(self._descriptor, self._seal(self.length), self.length)
+                os.pwrite(self._descriptor, self.seal, self.length)
 
     def close(self) -> None:
         """Close the file; what was not synced is lost."""

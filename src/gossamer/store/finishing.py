@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from gossamer.store import names
+from gossamer.store.schemas import do_without_pandas
 from gossamer.store.segments import finish_segment
 
 _NICENESS = 10  # the crawl goes first
@@ -38,20 +39,20 @@ class Finisher:
     """A worker's closed files, and the process that finishes them. A failure is logged and retried later."""
 
     def __init__(self) -> None:
-        self._files: list[Path] = []
+        self.files: list[Path] = []  # that are closed and not finished
         self._under_way = 0  # how many of them the process was given
         self._process: subprocess.Popen[bytes] | None = None
         self._next_try_s = 0.0  # monotonic
 
     def add(self, files: list[Path]) -> None:
         """Take over files that are closed."""
-        self._files += files
+        self.files += files
 
     def turn(self) -> None:
         """Check on the process, and start one if there are files. Never waits."""
         if self._process is not None and self._process.poll() is not None:
             self._end_process()
-        if self._process is None and self._files and time.monotonic() >= self._next_try_s:
+        if self._process is None and self.files and time.monotonic() >= self._next_try_s:
             self._start_process()
 
     def finish_all(self) -> None:
@@ -59,17 +60,17 @@ class Finisher:
         if self._process is not None:
             self._process.wait()
             self._end_process()
-        for path in self._files:
+        for path in self.files:
             try:
                 finish(path)
             except OSError as error:
                 _LOG.warning(
                     "%s could not be finished (%s); it is readable as it is", path.name, error.strerror or error
                 )
-        self._files.clear()
+        self.files.clear()
 
     def _start_process(self) -> None:
-        command = [sys.executable, "-m", __name__, *map(os.fspath, self._files)]
+        command = [sys.executable, "-m", __name__, *map(os.fspath, self.files)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module on our own files
@@ -81,14 +82,14 @@ class Finisher:
         except OSError as error:
             _LOG.warning("cannot start a process to finish files (%s)", error.strerror)
             self._next_try_s = time.monotonic() + _RETRY_S
-        self._under_way = len(self._files)
+        self._under_way = len(self.files)
 
     def _end_process(self) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.close()
         if self._process.returncode == 0:
-            del self._files[: self._under_way]
+            del self.files[: self._under_way]
         else:
             _LOG.warning("finishing files failed (exit code %s); trying again later", self._process.returncode)
             self._next_try_s = time.monotonic() + _RETRY_S
@@ -98,6 +99,7 @@ class Finisher:
 def main() -> None:
     """Finish the files named on the command line."""
     os.nice(_NICENESS)
+    do_without_pandas()
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
     failed = False
     for path in sys.argv[1:]:

@@ -1,29 +1,22 @@
-"""Frames: what a journal consists of. Each has a checksum, says where it begins, and how much was synced before it.
+"""Finds the frames of a journal, and says which damage is rot. `journals` writes frames and says what they hold.
 
-    mark, offset, synced, length, rows, checksum of the payload, checksum of the header; then the payload
-
-A frame is written by one sync. `synced` is how much of the file was durable when the frame was made, so that a reader
-can tell rot from a crash: damage that a later frame calls synced was complete once. Damage that none calls synced is
-the torn end that a crash leaves. After every sync a frame without a payload follows, unsynced, which the next frame
-overwrites: it calls the last frame synced, too, also if the process is killed.
+A reader can tell rot from a crash: damage that a later frame calls synced was complete once. Damage that none calls
+synced is the torn end that a crash leaves.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from struct import Struct
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
-from xxhash import xxh3_64, xxh3_64_intdigest
+from xxhash import xxh3_64_intdigest
+
+from gossamer.store.journals import HEADER, HEADER_BYTES, MARK, SUM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-MARK: Final = b"\xd5GSMRJ1\n"
-_HEADER: Final = Struct("<8sQQQQQ")
-_SUM: Final = Struct("<Q")
-HEADER_BYTES: Final = _HEADER.size + _SUM.size
 _WINDOW_BYTES: Final = 1 << 20  # searched at a time for the next frame
 
 
@@ -54,20 +47,6 @@ class BrokenRange:
     rows: int | None  # lost; None: unknown
     is_rot: bool  # it was synced and has changed since; else a crash may have left it so
     is_cut: bool = False  # the file ends inside a frame, as it does if the process is killed while it writes
-
-
-def encode_frame(payload: Sequence[bytes], *, offset: int, synced: int, rows: int) -> bytes:
-    """Return a frame for this offset of a file of which `synced` bytes are durable."""
-    checksum = xxh3_64()
-    for piece in payload:
-        checksum.update(piece)
-    header = _HEADER.pack(MARK, offset, synced, sum(map(len, payload)), rows, checksum.intdigest())
-    return b"".join((header, _SUM.pack(xxh3_64_intdigest(header)), *payload))
-
-
-def end_frame(length: int) -> bytes:
-    """Return the frame that follows a sync: all `length` bytes of the file are durable."""
-    return encode_frame((), offset=length, synced=length, rows=0)
 
 
 class JournalFrames:
@@ -126,11 +105,9 @@ class JournalFrames:
         """Return the header at an offset, or None if there is no complete one."""
         self._file.seek(offset)
         data = self._file.read(HEADER_BYTES)
-        if len(data) < HEADER_BYTES or _SUM.unpack_from(data, _HEADER.size)[0] != xxh3_64_intdigest(
-            data[: _HEADER.size]
-        ):
+        if len(data) < HEADER_BYTES or SUM.unpack_from(data, HEADER.size)[0] != xxh3_64_intdigest(data[: HEADER.size]):
             return None
-        mark, own_offset, *said = _HEADER.unpack_from(data)
+        mark, own_offset, *said = HEADER.unpack_from(data)
         return _Header(*said) if (mark, own_offset) == (MARK, offset) else None
 
     def _next_header(self, start: int, size: int) -> int:

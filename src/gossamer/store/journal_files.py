@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 from weakref import finalize
+
+import pyarrow as pa
 
 from gossamer.store import names
 from gossamer.store.frames import BrokenRange, JournalFrames
-from gossamer.store.journals import JournalReader
 from gossamer.store.schemas import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    import pyarrow as pa
+
+class JournalReader:
+    """Reads an open journal; `read` may be repeated, and yields only what is new."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._frames = JournalFrames(file)
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the journal ended, when it was last read, as a sync leaves it."""
+        return self._frames.is_sealed
+
+    def read(self) -> Iterator[pa.RecordBatch | BrokenRange]:
+        """Yield the batches of complete frames, and the ranges that are none."""
+        for found in self._frames.read():
+            if isinstance(found, BrokenRange):
+                yield found
+                continue
+            with pa.ipc.open_stream(pa.py_buffer(found.payload)) as stream:
+                yield from stream
 
 
 class JournalFile:

@@ -1,24 +1,32 @@
 """Journals: rows on disk within half a second, in files that survive a crash at any byte and name every rotten one.
 
-A journal is a sequence of frames (`frames`), one per sync, each with a checksum. A frame holds an Arrow IPC stream: the
-schema, then record batches. So a broken frame costs its own rows and no others. A journal has one writer and is never
-reopened for writing: it is closed, becomes a part (`parts`) and is removed.
+A journal is a sequence of frames, one per sync. A frame holds an Arrow IPC stream: the schema, then record batches. So
+a broken frame costs its own rows and no others. A journal has one writer and is never reopened for writing: it is
+closed, becomes a part (`parts`) and is removed. Each frame has a checksum, says where it begins, and how much was
+synced before it:
+
+    mark, offset, synced, length, rows, checksum of the payload, checksum of the header; then the payload
+
+`synced` is how much of the file was durable when the frame was made. After every sync a frame without a payload
+follows, unsynced, which the next frame overwrites: it calls the last frame synced, too, also if the process is killed.
+`frames` finds them, and `journal_files` reads them.
 """
 
 from __future__ import annotations
 
 import logging
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import pyarrow as pa
+from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gossamer.records import LinkRow, PageRow, RequestRow
 from gossamer.store.files import GrowingFile
-from gossamer.store.frames import BrokenRange, JournalFrames, encode_frame, end_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from gossamer.store.schemas import Table
@@ -26,6 +34,10 @@ if TYPE_CHECKING:
 AnyRow = PageRow | RequestRow | LinkRow
 Row = TypeVar("Row", PageRow, RequestRow, LinkRow)
 
+MARK: Final = b"\xd5GSMRJ1\n"
+HEADER: Final = Struct("<8sQQQQQ")
+SUM: Final = Struct("<Q")
+HEADER_BYTES: Final = HEADER.size + SUM.size
 _BATCH_CHARS = 1 << 25  # of text: an Arrow column of strings ends at 2 GB, and small batches block no thread for long
 _UNFIT = (OverflowError, TypeError, ValueError, pa.ArrowException)
 _LOG = logging.getLogger(__name__)
@@ -34,29 +46,17 @@ _LOG = logging.getLogger(__name__)
 class Journal(Generic[Row]):
     """A table's rows: those that wait for the next sync, and the journal that they go to.
 
-    `keep` may be called from one thread and the rest from another.
+    One thread may append to `rows`, and another one call the methods.
     """
 
     def __init__(self, table: Table, new_path: Callable[[float], Path], clock: Callable[[], float]) -> None:
         self._table = table
         self._new_path = new_path  # takes Unix seconds
         self._clock = clock  # Unix seconds
-        self._rows: list[Row] = []  # `keep` appends at the end, `sync` removes from the front
+        self.rows: list[Row] = []  # to write: append at the end; `sync` removes from the front
         self._file: GrowingFile | None = None
         self._begun_at = 0.0
         self._written_rows = 0
-
-    def keep(self, row: Row) -> None:
-        """Hold a row for the next `sync`."""
-        self._rows.append(row)
-
-    def keep_all(self, rows: Iterable[Row]) -> None:
-        """Hold some rows for the next `sync`."""
-        self._rows.extend(rows)
-
-    def waiting(self) -> int:
-        """Return how many rows are held."""
-        return len(self._rows)
 
     def sync(self, count: int) -> None:
         """Write and sync the first `count` rows that are held; if that fails, raise OSError and keep them."""
@@ -64,12 +64,14 @@ class Journal(Generic[Row]):
             if not count:
                 return
             self._begun_at = self._clock()
-            self._file = GrowingFile(self._new_path(self._begun_at), seal=end_frame)
+            self._file = GrowingFile(self._new_path(self._begun_at))
             self._written_rows = 0
-        batches = list(as_batches(self._table, self._rows[:count]))
+        batches = list(as_batches(self._table, self.rows[:count]))
         if batches:  # now the file holds them, so a failure below does not lose them
-            self._file.add(as_frame(batches, offset=self._file.size(), synced=self._file.length))
-        del self._rows[:count]
+            frame = as_frame(batches, offset=self._file.size, synced=self._file.length)
+            self._file.seal = end_frame(self._file.size + len(frame))
+            self._file.add(frame)
+        del self.rows[:count]
         self._written_rows += count
         self._file.sync(self._file.waiting())
 
@@ -149,22 +151,15 @@ def as_frame(batches: Sequence[pa.RecordBatch], *, offset: int, synced: int) -> 
     return encode_frame(payload, offset=offset, synced=synced, rows=sum(batch.num_rows for batch in batches))
 
 
-class JournalReader:
-    """Reads an open journal; `read` may be repeated, and yields only what is new."""
+def encode_frame(payload: Sequence[bytes], *, offset: int, synced: int, rows: int) -> bytes:
+    """Return a frame for this offset of a file of which `synced` bytes are durable."""
+    checksum = xxh3_64()
+    for piece in payload:
+        checksum.update(piece)
+    header = HEADER.pack(MARK, offset, synced, sum(map(len, payload)), rows, checksum.intdigest())
+    return b"".join((header, SUM.pack(xxh3_64_intdigest(header)), *payload))
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._frames = JournalFrames(file)
 
-    @property
-    def is_sealed(self) -> bool:
-        """Whether the journal ended, when it was last read, as a sync leaves it."""
-        return self._frames.is_sealed
-
-    def read(self) -> Iterator[pa.RecordBatch | BrokenRange]:
-        """Yield the batches of complete frames, and the ranges that are none."""
-        for found in self._frames.read():
-            if isinstance(found, BrokenRange):
-                yield found
-                continue
-            with pa.ipc.open_stream(pa.py_buffer(found.payload)) as stream:
-                yield from stream
+def end_frame(length: int) -> bytes:
+    """Return the frame that follows a sync: all `length` bytes of the file are durable."""
+    return encode_frame((), offset=length, synced=length, rows=0)

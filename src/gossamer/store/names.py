@@ -28,7 +28,9 @@ WARC = "warc"
 JOURNAL = "journal"
 QUARANTINE = "quarantine"
 PAGES = "pages"
-TABLES = (PAGES, "requests", "links")
+REQUESTS = "requests"
+LINKS = "links"
+TABLES = (PAGES, REQUESTS, LINKS)
 FOLDERS = (WARC, JOURNAL, *TABLES)
 
 SEGMENT_SUFFIX = ".warc.gz"
@@ -114,7 +116,7 @@ def begun_by(name: str) -> tuple[str, float]:
     match = _STEM.fullmatch(name)
     assert match, f"{name} is not a file of a store"
     moment = datetime.strptime(match["stem"][:14], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
-    return match["worker"], moment.timestamp()
+    return match["worker"], moment.timestamp() + int(match["stem"][14:17]) / 1000
 
 
 class Stems:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from gossamer.store.frames import BrokenRange, Frame, JournalFrames, encode_frame
-from gossamer.store.journals import as_frame
+from gossamer.store.frames import BrokenRange, Frame, JournalFrames
+from gossamer.store.journals import as_frame, encode_frame
 from gossamer.store.schemas import TABLES, Table
 
 if TYPE_CHECKING:

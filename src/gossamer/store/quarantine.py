@@ -37,7 +37,7 @@ class Quarantined:
     rows: int | None = None  # lost; None: unknown
     restored: int = 0  # rows that were made again from archive records
     queued_again: int = 0  # pages that are to be fetched again
-    missing: int | None = None  # pages that can be neither restored nor fetched; None: not yet known
+    missing: int | None = None  # pages whose rows can be neither restored nor fetched; None: not yet known
 
     @property
     def table(self) -> str:
@@ -49,9 +49,9 @@ class Quarantined:
         rows = "its rows" if self.rows is None else count(self.rows, "row")
         if self.missing is None:
             return f"{self.detail}, {rows}: the next start restores what it can"
-        if self.table not in (names.PAGES, "") and self.restored != self.rows:
+        if self.table == names.REQUESTS:
             return f"{self.detail}, {rows}, cannot be restored"
-        return f"{self.detail}, {count(self.missing, 'page')} cannot be restored" if self.missing else ""
+        return f"{self.detail}, rows of {count(self.missing, 'page')} cannot be restored" if self.missing else ""
 
 
 def quarantine_ranges(journal: Path, file: BinaryIO, ranges: Sequence[BrokenRange]) -> Quarantined:

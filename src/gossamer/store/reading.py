@@ -7,6 +7,7 @@ journals are opened first, parts are listed after that, and a journal whose part
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from gossamer.records import LinkRow, PageRow, RequestRow
 from gossamer.store import names
-from gossamer.store.damage import damaged_by, warn_of
+from gossamer.store.damage import DamagedError, damaged_by, warn_of
 from gossamer.store.files import entries
 from gossamer.store.frames import BrokenRange
 from gossamer.store.journal_files import JournalFile
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 Folders = Path | Sequence[Path]
 
+_LOG = logging.getLogger(__name__)
 _BATCH_ROWS = 2_000  # read of a part at a time, so that the text of large pages fits into memory
 
 
@@ -99,6 +101,16 @@ def row_files(folders: Folders, table: Table) -> list[RowFile]:
         # In this order: a part replaces its journal.
         found += list((journals | {names.stem_of(path): RowFile(path, table) for path in parts}).values())
     return sorted(found, key=lambda source: (names.stem_of(source.path), source.path))
+
+
+def readable_rows(folder: Path, table: Table, columns: Sequence[str]) -> Iterator[tuple[Path, pa.RecordBatch]]:
+    """Yield the rows that can be read, each batch with its file; log which files are damaged: `verify` names them."""
+    for source in row_files(folder, table):
+        try:
+            for batch in source.batches(columns):
+                yield source.path, batch
+        except DamagedError as error:
+            _LOG.warning("%s", error)
 
 
 def pages(folders: Folders) -> Iterator[PageRow]:

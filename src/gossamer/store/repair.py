@@ -32,9 +32,8 @@ class Repaired:
     segments: int  # segments that got their index
     cut_bytes: int  # cut off the ends of segments; no completed page had a record there
     removed_files: int  # temporary ones
-    is_doubtful: bool = (
-        False  # the end of a journal was damaged, by a crash or by the disk: completed pages may have no row
-    )
+    # Journals whose end was damaged, by a crash or by the disk: completed pages may have no row.
+    doubtful: tuple[str, ...] = ()
 
 
 def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
@@ -53,7 +52,7 @@ def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
             remove(path)
             removed += 1
     journals = [path for path in files(names.JOURNAL, "") if names.is_journal(path)]
-    is_doubtful = any(map(_ends_in_doubt, journals))
+    doubtful = tuple(path.name for path in journals if _ends_in_doubt(path))
     parts = sum(convert(path) is not None for path in journals)
     unfinished = [path for path in files(names.WARC, names.SEGMENT_SUFFIX) if _is_unfinished(path)]
     cut_bytes = 0
@@ -67,7 +66,7 @@ def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
         segments=len(unfinished),
         cut_bytes=cut_bytes,
         removed_files=removed,
-        is_doubtful=is_doubtful,
+        doubtful=doubtful,
     )
 
 

@@ -40,13 +40,20 @@ class RestoredRows:
         for journal in (*self._pages.take(), *self._links.take()):
             convert(journal)
 
-    def keep(self, row: PageRow, links: Sequence[LinkRow]) -> None:
-        """Write a page's row and its links."""
-        self._links.keep_all(links)
-        self._pages.keep(row)
-        if self._pages.waiting() >= _SYNC_ROWS:
+    def keep(self, row: PageRow) -> None:
+        """Write a page's row."""
+        self._pages.rows.append(row)
+        self._sync_if_many()
+
+    def keep_links(self, rows: Sequence[LinkRow]) -> None:
+        """Write the links of a page."""
+        self._links.rows.extend(rows)
+        self._sync_if_many()
+
+    def _sync_if_many(self) -> None:
+        if len(self._pages.rows) >= _SYNC_ROWS or len(self._links.rows) >= _SYNC_ROWS:
             self._sync()
 
     def _sync(self) -> None:
-        self._links.sync(self._links.waiting())
-        self._pages.sync(self._pages.waiting())
+        self._links.sync(len(self._links.rows))
+        self._pages.sync(len(self._pages.rows))

@@ -39,6 +39,7 @@ class Segments:
         operator: str,
         user_agent: str,
     ) -> None:
+        self.full: list[_Segment] = []  # and not yet synced and handed on
         self._folder = folder
         self._stems = stems
         self._clock = clock
@@ -52,13 +53,12 @@ class Segments:
             "robots": "obeyed (RFC 9309)",
         }
         self._open: _Segment | None = None
-        self._full: list[_Segment] = []
 
     def keep(self, row: PageRow, archive: bytes, response_offset: int, *, is_revisit: bool = False) -> PageRow:
         """Add a page's records; return its row with their place."""
         segment = self._open
         if segment is not None and segment.size + len(archive) > self._max_bytes:
-            self._full.append(segment)  # before it stops being the open one: `sync` must find it in either place
+            self.full.append(segment)  # before it stops being the open one: `sync` must find it in either place
             segment = None
         if segment is None:
             now = self._clock()
@@ -69,30 +69,30 @@ class Segments:
 
     def sync(self) -> None:
         """Write and sync everything that was kept before this call; if that fails, raise OSError and keep it."""
-        segment = self._open  # read before `_full`: it may move there at any moment
-        for full in self._full[:]:
+        segment = self._open  # read before `full`: it may move there at any moment
+        for full in self.full[:]:
             full.sync()
         if segment is not None:
             segment.sync()
 
     def take_full(self) -> list[Path]:
         """Close the segments that are full and synced, and return their paths, to be indexed."""
-        synced = [segment for segment in self._full[:] if segment.is_synced()]
+        synced = [segment for segment in self.full[:] if segment.is_synced()]
         for segment in synced:
             segment.close()
-            self._full.remove(segment)
+            self.full.remove(segment)
         return [segment.path for segment in synced]
 
     def end(self) -> None:
         """Treat the open segment as full."""
         if self._open is not None:
-            self._full.append(self._open)
+            self.full.append(self._open)
             self._open = None
 
     def close(self) -> None:
         """Close all files; what was not synced is lost."""
         self.end()
-        for segment in self._full:
+        for segment in self.full:
             segment.close()
 
 
@@ -113,8 +113,9 @@ class _Segment:
             warc_length=len(archive) - response_offset,
         )
         self.size += len(archive)
+        line = with_checksum(line_of(row._replace(content_type=REVISIT_TYPE) if is_revisit else row))
         self._records.add(archive)
-        self._lines.add(with_checksum(line_of(row._replace(content_type=REVISIT_TYPE) if is_revisit else row)))
+        self._lines.add(line)
         return row
 
     def sync(self) -> None:

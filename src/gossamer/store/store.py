@@ -80,9 +80,7 @@ class StoreSettings:
 class PageStore(Protocol):
     """Keeps pages and requests: what a worker needs of the store. The simulation has one whose disk fails."""
 
-    @property
-    def archives(self) -> bool:
-        """Whether the crawl keeps archive records."""
+    archives: bool  # whether the crawl keeps archive records
 
     def keep_page(self, row: PageRow, archive: bytes, response_offset: int, *, answer: Fetched) -> PageRow:
         """Take a page; return its row with the place of its archive record."""
@@ -131,6 +129,7 @@ class Store(PageStore):
         for name in names.FOLDERS:
             make_folder(folder / name)
         sync_folder(folder)
+        self.archives = settings.warc
         self._settings = settings
         self._segments = Segments(
             folder,
@@ -152,11 +151,6 @@ class Store(PageStore):
         self._finisher = Finisher()
         self._syncing = threading.Lock()
 
-    @property
-    def archives(self) -> bool:
-        """Whether the crawl keeps archive records."""
-        return self._settings.warc
-
     def keep_page(
         self, row: PageRow, archive: bytes = b"", response_offset: int = 0, *, answer: Fetched | None = None
     ) -> PageRow:
@@ -166,7 +160,8 @@ class Store(PageStore):
         if the crawl keeps none, the row stays as it is. With its `answer`, a page with the same content as another is
         marked as its duplicate; if the other's payload is archived, only a reference to it is archived.
         """
-        original = self._duplicates.find(row) if answer is not None else None
+        is_archived = self.archives and bool(archive)
+        original = self._duplicates.take(row, is_archived=is_archived) if answer is not None else None
         is_revisit = False
         if answer is not None and original is not None:
             row = row._replace(duplicate_of=original.url)
@@ -174,31 +169,30 @@ class Store(PageStore):
             if is_revisit:
                 revisit = encode_revisit(answer, row.payload_digest, same_as=original.url, same_at=original.fetched_at)
                 archive, response_offset = revisit.archive, revisit.response_offset
-        if archive:
-            row = self._keep_records(row, archive, response_offset, is_revisit=is_revisit)
-        if answer is not None and original is None:
-            self._duplicates.note(row)
-        self._pages.keep(row)  # after its record: see `sync`
+        if is_archived:
+            row = self._segments.keep(row, archive, response_offset, is_revisit=is_revisit)
+        self._pages.rows.append(row)  # after its record: see `sync`
         return row
 
     def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
         """Take the archive records of an answer that is no page, such as a redirect. Its row goes to the index only."""
-        return self._keep_records(row, archive, response_offset)
+        return self._segments.keep(row, archive, response_offset) if self.archives else row
 
     def keep_links(self, rows: Sequence[LinkRow]) -> None:
         """Take a page's links."""
-        self._links.keep_all(rows)
+        self._links.rows.extend(rows)
 
     def keep_request(self, row: RequestRow) -> None:
         """Take a line of the crawl log: a request, answered or not."""
-        self._requests.keep(row)
+        self._requests.rows.append(row)
 
     def sync(self) -> None:
         """Write and sync what was kept before this call; if that fails, raise OSError and keep it."""
         with self._syncing:
             self._sync()
             self._hand_over(everything=False)
-            self._finisher.turn()
+            if self._finisher.files:
+                self._finisher.turn()
 
     def close(self) -> None:
         """Sync, and finish all files: journals become parts, the open segment gets its index.
@@ -233,21 +227,17 @@ class Store(PageStore):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _keep_records(self, row: PageRow, archive: bytes, response_offset: int, *, is_revisit: bool = False) -> PageRow:
-        if self._settings.warc:
-            row = self._segments.keep(row, archive, response_offset, is_revisit=is_revisit)
-        return row
-
     def _sync(self) -> None:
         # Rows are counted before records are written: the record of each counted row was added before the row.
-        counts = [(journal, journal.waiting()) for journal in self._journals]
+        counts = [(journal, len(journal.rows)) for journal in self._journals]
         self._segments.sync()  # plant: rows-before-records
         for journal, count in counts:
             journal.sync(count)
 
     def _hand_over(self, *, everything: bool) -> None:
         """Pass full segments and due journals to the finisher."""
-        self._finisher.add(self._segments.take_full())
+        if self._segments.full:
+            self._finisher.add(self._segments.take_full())
         settings = self._settings
         for journal in self._journals:
             if everything or journal.is_due(

@@ -13,6 +13,7 @@ import os
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha1
 from typing import TYPE_CHECKING
 
@@ -134,7 +135,13 @@ def digest(data: bytes) -> str:
 
 def warc_date(at: float) -> str:
     """Return Unix seconds as WARC 1.1 writes them: UTC, with microseconds."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    second, micros = divmod(round(at * 1_000_000), 1_000_000)
+    return f"{_warc_second(second)}.{micros:06}Z"
+
+
+@lru_cache(maxsize=64)
+def _warc_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _unchunked_head(head: bytes) -> bytes:

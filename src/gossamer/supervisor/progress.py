@@ -21,7 +21,7 @@ NOTABLE_WAIT_S: Final = 3.0  # a crawl that is idle for longer looks stuck
 # These figures of a worker are current values; all others count events since the worker started.
 _OF_NOW: Final = frozenset({
     "sites_in_hand", "sites_due", "urls_in_hand", "turns", "in_flight", "outage", "loop_lag_s", "memory_bytes",
-    "next_due_s",
+    "next_due_s", "address_waits",
 })  # fmt: skip
 _LARGEST: Final = frozenset({"max_loop_lag_s", "loop_lag_s"})
 _SMALLEST: Final = frozenset({"next_due_s"})

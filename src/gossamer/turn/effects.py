@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +26,7 @@ class Effects:
     links: list[Link] = field(default_factory=list)
     hosts: list[HostState] = field(default_factory=list)
     own_delay_s: float = 0.0  # what the site is known to ask for; 0 if nothing was learned about it
-    counts: Counter[Count] = field(default_factory=Counter)
+    counts: dict[Count, int] = field(default_factory=dict)
     hook_failures: list[HookFailure] = field(default_factory=list)
 
 

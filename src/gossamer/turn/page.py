@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from gossamer.parse.wishes import reserves_ai
 from gossamer.records import Barred, Done, Fetched, GivenUp, Kind, Link, ParseFailed, Reason, RequestKind
 from gossamer.rules.answers import Kept, Moved, Refused, TryLater
-from gossamer.rules.hosts import refusal_of
+from gossamer.rules.hosts import refusal_of, rules_allowing
 from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical
 from gossamer.rules.robots import robots_signals
-from gossamer.rules.scope import FOREIGN_RANK, is_same_crawl, may_follow_links
+from gossamer.rules.scope import FOREIGN_RANK, is_blocked, is_same_crawl, may_follow_links
 from gossamer.rules.sitemaps import submission_of
-from gossamer.rules.targets import is_blocked
+from gossamer.rules.traps import Trap
 from gossamer.turn.links import choose_links
 from gossamer.turn.redirects import follow_redirect, step_to_http
 from gossamer.turn.robots import obey_site_delay, obtain_permission
@@ -91,12 +91,14 @@ def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]
     """Ask for one URL if it may be asked for, and settle it; return what follows in the same turn."""
     if _settle_excluded(turn, url):
         return None
-    if not (yield from obtain_permission(turn, url)):  # plant: redirect-without-robots
+    for_links = may_follow_links(url.depth, turn.settings.scope.max_depth)
+    turn.rules = rules_allowing(turn.site.hosts.get(url.host), url.url, turn.now.wall_at)
+    # plant: redirect-without-robots
+    if (turn.rules is None or turn.guess) and not (yield from obtain_permission(turn, url)):
         return (yield from step_to_http(turn, url))
     if turn.settings.sitemaps.sitemaps:
         url = as_sitemap(turn, url)
     kind = RequestKind.SITEMAP if url.kind == Kind.SITEMAP else RequestKind.PAGE
-    for_links = may_follow_links(url.depth, turn.settings.scope.max_depth)
     answer = yield from turn.ask(url.url, kind, page=url, for_links=for_links)
     if isinstance(answer, Missing):
         # plant: excluded-between-stays-queued
@@ -121,6 +123,7 @@ def _settle_excluded(turn: Turn, url: QueuedUrl) -> bool:
     if turn.site.site in orders.sites:  # plant: excluded-site-asked
         turn.site.urls.clear()  # they stay queued, for the day the site is readmitted
         return True
+    turn.exclusions = orders.exclusions
     if orders.exclusions.find(url.url, url.host):
         turn.settle(url, Barred(reason=Reason.EXCLUDED))
         return True
@@ -146,10 +149,14 @@ def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, s
     if parsed.refresh and parsed.refresh != url.url:
         return parsed.refresh
     languages = turn.settings.keeping.languages
+    # What other sites invent must not use up the site's patience.
+    content = (parsed.row.text or parsed.row.content_hash) if url.rank < FOREIGN_RANK else None
     if url.depth == 0 or not languages or not is_foreign(parsed.row.lang, languages):
-        turn.effects.links += choose_links(turn, url, parsed.links, depth=url.depth + 1)
-    if url.rank < FOREIGN_RANK:  # what other sites invent must not use up the site's patience
-        turn.memories.traps.note_page(turn.site.site, parsed.row.text or parsed.row.content_hash)
+        turn.effects.links += choose_links(turn, url, parsed.links, depth=url.depth + 1, content=content)
+        if parsed.links_cut:
+            turn.count("traps", Trap.PAGE_LINKS, parsed.links_cut)
+    elif content is not None:
+        turn.memories.traps.note_page(turn.site.site, content)
     yield from _keep(turn, url, answer, parsed)
     return ""
 
@@ -157,12 +164,13 @@ def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, s
 def _keep(turn: Turn, url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> Generator[Step, Any, None]:
     """Store a page, or leave it out for a reason of its own; settle its URL either way."""
     if parsed.noindex:
-        turn.settle(url, Done(page=False))
+        turn.settle(url, GivenUp(reason=Reason.NOINDEX))
         return
     if answer.links_only:
         turn.settle(url, GivenUp(reason=Reason.TYPE_REFUSED))
         return
-    parsed = _with_robots_signals(turn, url, parsed)
+    if turn.rules is None or turn.rules.usages:
+        parsed = _with_robots_signals(turn, url, parsed)
     reason = _refusal_to_keep(turn, parsed) or (yield from _give_way_to_canonical(turn, url, parsed))
     if reason:
         turn.settle(url, GivenUp(reason=reason))
@@ -227,7 +235,7 @@ def _admit_canonical(turn: Turn, url: QueuedUrl, named: Url) -> bool:
         is_same_crawl(named, url, site=turn.site.site, scope=settings.scope.scope)
         and turn.accept(named.url)
         and settings.include.admits(named)
-        and settings.scope.targets.refuse(named.host, by=url.host) is None
+        and turn.targets.refuse(named.host, by=url.host) is None
         and not turn.memories.orders.exclusions.find(named.url, named.host)
         and not (state and refusal_of(state, named.url))
     )

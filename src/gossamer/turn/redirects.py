@@ -71,7 +71,7 @@ def _resolve_target(turn: Turn, url: QueuedUrl, location: str) -> Url | Reason:
         return Reason.TOO_MANY_REDIRECTS
     named = identify(target)
     is_own = url.depth == 0 and named.site == turn.site.site
-    if reason := turn.settings.scope.targets.refuse(named.host, by=url.host, same_port=not is_own):
+    if reason := turn.targets.refuse(named.host, by=url.host, same_port=not is_own):
         turn.count("traps", reason)
         return reason
     if url.depth == 0:

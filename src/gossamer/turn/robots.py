@@ -151,9 +151,8 @@ def _find(turn: Turn, page: QueuedUrl) -> Generator[Step, Any, FoundRobots | Non
                 return FoundRobots(own_url=own_url, moved_to=tuple(seen[1:]), wait_s=asked.wait_s)
             answer, keep_s = asked.answer, asked.keep_s
         target = robots_redirect(answer, url.url)  # plant: page-before-foreign-robots
-        targets = turn.settings.scope.targets
         same_port = target is not None and target.site != turn.site.site  # within a site, http leads to https
-        if target and (reason := targets.refuse(target.host, by=url.host, same_port=same_port)):
+        if target and (reason := turn.targets.refuse(target.host, by=url.host, same_port=same_port)):
             turn.count("traps", reason)
             refused = Failed(url=target.url, reason=reason, started_at=turn.now.wall_at, duration_s=0.0)
             return FoundRobots(own_url=own_url, answer=refused, moved_to=(*seen[1:], target.url), keep_s=keep_s)

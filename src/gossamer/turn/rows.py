@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from gossamer.parse.blocks import block_in_error, block_in_head
-from gossamer.records import ROBOTS_KINDS, Failed, LinkRow, PageRow, RequestRow
+from gossamer.records import ROBOTS_KINDS, Failed, LinkRow, PageRow, RequestKind, RequestRow
 from gossamer.records.rows import NO_HASH
 from gossamer.rules.answers import REDIRECTS, location_of, retry_after_of
 from gossamer.rules.heads import header
 from gossamer.urls import hash_url, normalise
 
 if TYPE_CHECKING:
-    from gossamer.records import Fetched, ParsedPage, QueuedUrl, RequestKind
+    from gossamer.records import Fetched, ParsedPage, QueuedUrl
 
 MAX_LOCATION_CHARS: Final = 2_000  # of a target that is no URL
 
@@ -26,14 +26,16 @@ def request_row(
     worker: str,
     delay_s: float,
     via: bytes = NO_HASH,
+    url_hash: bytes | None = None,
 ) -> RequestRow:
-    """Return a line of the crawl log."""
+    """Return a line of the crawl log. Whether a page is a block page is known only when it was parsed."""
     status, reason, size = (
         (0, answer.reason, 0) if isinstance(answer, Failed) else (answer.status, "", len(answer.body))
     )
     ended_at = answer.started_at + answer.duration_s
+    is_page = kind is RequestKind.PAGE and 200 <= status < 300
     return RequestRow(
-        url_hash=hash_url(answer.url),
+        url_hash=url_hash or hash_url(answer.url),
         url=answer.url,
         site=site,
         kind=kind,
@@ -46,10 +48,10 @@ def request_row(
         robots="unchecked" if kind in ROBOTS_KINDS else "allowed",
         attempt=attempt,
         worker=worker,
-        wait_s=max(delay_s, retry_after_of(answer, ended_at) or 0.0),
-        redirect_to=_target_of(answer),
+        wait_s=delay_s if is_page else max(delay_s, retry_after_of(answer, ended_at) or 0.0),
+        redirect_to="" if is_page else _target_of(answer),
         via=via,
-        blocked=_block_of(answer, kind),
+        blocked="" if is_page else _block_of(answer, kind),
     )
 
 
@@ -60,12 +62,14 @@ def page_row(url: QueuedUrl, site: str, answer: Fetched, parsed: ParsedPage) -> 
 
 def link_rows(url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> list[LinkRow]:
     """Return the edges of the link graph that begin at a stored page; none unless the page process looked for them."""
+    if not parsed.anchors:
+        return []
     return [LinkRow(url.url_hash, answer.started_at, *anchor) for anchor in parsed.anchors]
 
 
 def answer_row(url: QueuedUrl, site: str, answer: Fetched, payload_digest: str) -> PageRow:
     """Return the row of an answer that is archived but is no page: a redirect, an error."""
-    return _of_request(PageRow(), url, site, answer, payload_digest)
+    return _of_request(PageRow(content_type=content_type(answer)), url, site, answer, payload_digest)
 
 
 def _of_request(row: PageRow, url: QueuedUrl, site: str, answer: Fetched, payload_digest: str) -> PageRow:
@@ -78,7 +82,6 @@ def _of_request(row: PageRow, url: QueuedUrl, site: str, answer: Fetched, payloa
         via=url.via or NO_HASH,
         fetched_at=answer.started_at,
         status=answer.status,
-        content_type=content_type(answer),
         truncated=answer.truncated is not None or row.truncated,
         payload_digest=payload_digest,
     )

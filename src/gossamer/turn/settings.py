@@ -39,10 +39,14 @@ class TurnSettings:
 
 @dataclass(slots=True)
 class OperatorOrders:
-    """What the operator excludes, as last heard. The worker's membership replaces it; turns only read it."""
+    """What the operator excludes, and the ports of the seeds, as last heard.
+
+    The worker's membership replaces them; turns only read them.
+    """
 
     exclusions: Exclusions = field(default_factory=Exclusions)
     sites: frozenset[str] = frozenset()  # excluded as a whole: what is queued of them stays queued
+    seed_ports: frozenset[int] = frozenset()  # besides 80 and 443: links to them are followed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

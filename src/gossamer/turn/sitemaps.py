@@ -77,6 +77,7 @@ def collect_sitemaps(
         if _take_quota(turn, sitemap, by=state.host):
             links.append(Link(*sitemap, depth, via=via, kind=Kind.SITEMAP))
     turn.count("sitemaps", "found", len(links))
+    turn.found_own = turn.found_own or bool(links)
     return links
 
 
@@ -92,7 +93,7 @@ def _take_quota(turn: Turn, sitemap: Url, *, by: str) -> bool:
     """Count a sitemap that a host names, unless it is excluded; return whether it may be queued."""
     if turn.memories.orders.exclusions.find(sitemap.url, sitemap.host):
         return False
-    if reason := turn.settings.scope.targets.refuse(sitemap.host, by=by):
+    if reason := turn.targets.refuse(sitemap.host, by=by):
         turn.count("traps", reason)
         return False
     if turn.memories.sitemap_quota.take(sitemap):

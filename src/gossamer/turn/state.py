@@ -7,18 +7,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.parse.blocks import block_in_error
-from gossamer.records import Failed, GivenUp, Link, Reason, Retry, SiteStanding
+from gossamer.records import Failed, GivenUp, Link, Reason, RequestKind, Retry, SiteStanding
 from gossamer.records.rows import NO_HASH
 from gossamer.rules.answers import (
+    HANG_UP_S,
     Refused,
     TryLater,
+    hang_up_s,
     http_fallback,
+    is_answered,
+    is_silence,
     judge_answer,
     judge_block,
     retry_wait_s,
     shows_trouble,
 )
-from gossamer.rules.hosts import HANG_UP_S, NO_ADDRESS, after_silence, answers, hang_up_s, is_answered, is_silence
+from gossamer.rules.hosts import NO_ADDRESS, after_silence, answers
 from gossamer.rules.pace import (
     FAILURES_BEFORE_BACKOFF,
     TurnWait,
@@ -28,6 +32,7 @@ from gossamer.rules.pace import (
     with_share,
     with_slowness,
 )
+from gossamer.rules.scope import FOREIGN_RANK
 from gossamer.rules.sitemaps import reason_for
 from gossamer.turn.effects import Count, Effects, TurnResult
 from gossamer.turn.steps import NO_SLOT, Ask, Missing, Wait
@@ -36,8 +41,10 @@ from gossamer.urls import Url
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from gossamer.records import Fetched, HostState, Outcome, ParseFailed, QueuedUrl, RequestKind
+    from gossamer.records import Fetched, HostState, Outcome, ParseFailed, QueuedUrl
     from gossamer.rules.answers import Verdict
+    from gossamer.rules.robots import RobotsRules
+    from gossamer.rules.scope import Exclusions, TargetRules
     from gossamer.turn.settings import TurnMemories, TurnSettings
     from gossamer.turn.steps import Asked, Moment, Step, StepInterruptedError
     from gossamer.workbench import SiteInHand
@@ -46,15 +53,17 @@ if TYPE_CHECKING:
 # Why a site backs off whose request we cut short.
 CUT_CAUSES: Final = {Reason.CUT_SILENT: WaitCause.SLOT_SHARE, Reason.CUT_LARGE: WaitCause.BYTE_SHARE}
 
+# Why a site backs off whose page came, but was not read.
+BUSY_CAUSES: Final = {Reason.PARSER_BUSY: WaitCause.PARSER_SHARE, Reason.LINKS_BUSY: WaitCause.LINK_SHARE}
+
 
 class Turn:
     """One visit to a site: what it takes to get one page."""
 
     __slots__ = (
         "_asking", "_failures_before", "_settled", "bug", "closes_canonical_loop", "crowded_out", "current", "effects",
-        "ended_s", "guess", "memories", "now", "queued", "response_s", "retry_after_s", "settings",
-        "silence", "site", "troubled_host",
-        "visited", "year",
+        "ended_s", "exclusions", "found_own", "guess", "memories", "now", "queued", "response_s", "retry_after_s",
+        "rules", "settings", "silence", "site", "troubled_host", "visited", "year",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +77,8 @@ class Turn:
         self.year = time.gmtime(now.wall_at).tm_year
         self.current = queued  # the URL that it is about now, behind redirects
         self.visited: set[bytes] = {queued.url_hash}
+        self.exclusions: Exclusions | None = None  # they do not exclude `current`
+        self.rules: RobotsRules | None = None  # they allow `current`
         self.effects = Effects()
         self.ended_s: float | None = None  # when its last request ended; None: it made none
         self.response_s = 0.0  # how long its last answer took
@@ -75,12 +86,18 @@ class Turn:
         self.silence: Reason | None = None  # why the last host that did not answer did not
         self.guess: QueuedUrl | None = None  # a URL under https that does not answer, while http is tried
         self.troubled_host = ""  # the host whose last answer showed trouble
+        self.found_own = False  # links of the site to itself, or sitemaps of it
         self.closes_canonical_loop = False  # the page's canonical redirects back to it: it is kept after all
         self.crowded_out: WaitCause | None = None  # why the worker turned the site away, if it did
         self.bug: Exception | None = None
         self._asking = False
         self._failures_before = site.failures  # before its last answer
         self._settled: set[bytes] = set()
+
+    @property
+    def targets(self) -> TargetRules:
+        """To which hosts the crawl goes."""
+        return self.settings.scope.targets(self.memories.orders.seed_ports)
 
     # ------------------------------------------------------------------ requests
 
@@ -94,13 +111,16 @@ class Turn:
         if self.ended_s is not None:  # plant: no-step-gap
             self.now = yield Wait(until_s=self.ended_s + step_gap_s(self.settings.pace, self.site.delay_s))
         self._asking = True
+        is_page = url == page.url
         asked: Asked = yield Ask(
             url=url,
+            url_hash=page.url_hash if is_page and kind is RequestKind.PAGE else None,
             host=page.host,
             kind=kind,
             tries=self.tries(page),
             standing=self._standing(page.host),
-            via=(page.via if url == page.url else None) or NO_HASH,
+            exclusions=self.exclusions if is_page else None,
+            via=(page.via if is_page else None) or NO_HASH,
             for_links=for_links,
             finishing=finishing,
         )
@@ -112,9 +132,12 @@ class Turn:
                 self.crowded_out = WaitCause.SLOT_SHARE
                 self.ended_s = asked.moment.clock_s
             return answer
-        self.response_s = 0.0 if is_silence(answer) else answer.duration_s
-        # plant: delay-from-begin-of-request
-        self.ended_s = asked.moment.clock_s + hang_up_s(answer, self.site.delay_s)
+        self.response_s = answer.duration_s
+        self.ended_s = asked.moment.clock_s  # plant: delay-from-begin-of-request
+        if isinstance(answer, Failed) or answer.type_refused or answer.truncated:
+            self.ended_s += hang_up_s(answer, self.site.delay_s)
+            if is_silence(answer):
+                self.response_s = 0.0
         return answer
 
     def tries(self, url: QueuedUrl) -> int:
@@ -148,7 +171,8 @@ class Turn:
     def count(self, what: str, kind: str = "", times: int = 1) -> None:
         """Count something for the worker's figures."""
         if times:
-            self.effects.counts[Count(what, kind)] += times
+            counts, counted = self.effects.counts, Count(what, kind)
+            counts[counted] = counts.get(counted, 0) + times
 
     def take_effects(self) -> Effects:
         """Return the effects so far, to be made durable, and begin anew."""
@@ -215,9 +239,9 @@ class Turn:
 
     def judge_unread(self, url: QueuedUrl, failed: ParseFailed) -> Outcome:
         """Return the outcome of a page that could not be read; one that waited in vain is fetched again later."""
-        if failed.reason is not Reason.PARSER_BUSY:
+        if (share := BUSY_CAUSES.get(failed.reason)) is None:
             return GivenUp(reason=reason_for(url, self.site.hosts.get(url.host), failed.reason))
-        self.crowded_out = WaitCause.PARSER_SHARE
+        self.crowded_out = share
         return Retry(wait_s=0.0, counted=False)  # its site waits
 
     def adopt_guess(self, url: QueuedUrl) -> None:
@@ -288,10 +312,13 @@ class Turn:
             return TurnResult(
                 effects=self.effects, ended_s=None, wait=TurnWait(0.0, WaitCause.DELAY), bug=self.bug
             )  # fmt: skip
-        failures = 0 if self._back_off_troubled_host() else site.failures
-        asked = with_share(self._turn_wait(failures, self.retry_after_s), share=self._share_wait())
+        failures = 0 if self.troubled_host and self._back_off_troubled_host() else site.failures
+        share = self._share_wait()
+        asked = with_share(self._turn_wait(failures, self.retry_after_s), share=share)
         if asked.wait_s > site.delay_s:
             site.urls.clear()  # they stay queued
+        elif self.found_own and self.settings.scope.max_pages_per_site is not None:
+            site.drop_foreign(FOREIGN_RANK)  # its own pages come first: the limit must not be spent by strangers
         return TurnResult(
             effects=self.effects,
             ended_s=self.ended_s,
@@ -303,6 +330,8 @@ class Turn:
     def _share_wait(self) -> TurnWait | None:
         """Return the wait of a site that took more than its share while others waited; None if it did not."""
         site, shares, now_s = self.site, self.memories.shares, self.now.clock_s
+        if self.crowded_out is None and site.site not in shares.uses:
+            return None
         cause = self.crowded_out or shares.exceeded(site.site, now_s)
         if cause is None:
             shares.recover(site.site)

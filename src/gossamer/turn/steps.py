@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gossamer.records import Failed, Fetched, LinkRow, PageRow, ParsedSitemap, QueuedUrl, RequestKind
+    from gossamer.rules.scope import Exclusions
     from gossamer.turn.effects import Effects
     from gossamer.urls import Url
 
@@ -66,10 +67,12 @@ class Ask:
     """Make one request to the site of this turn, and write it to the request log."""
 
     url: str
+    url_hash: bytes | None = None  # if it is known
     host: str
     kind: RequestKind
     tries: int  # failures that the URL and its host have behind them
     standing: SiteStanding = SiteStanding.UNTRIED
+    exclusions: Exclusions | None = None  # the ones that are known not to exclude it
     via: bytes = NO_HASH  # hash of the page that the URL was found on
     for_links: bool = False  # take HTML even if its type is not accepted
     finishing: bool = False  # without it, a request that was already made would be in vain: send it even at a stop

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
+from contextlib import ExitStack
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,10 +14,15 @@ from gossamer.fetch.settings import FetchSettings
 from gossamer.fetch.slots import NETWORK_SHARE
 from gossamer.page_process.process import MAX_COSTLY_PAGES, PAGES_IN_PIPE
 from gossamer.records import CrawlState
-from gossamer.worker.report import FULL_LINKS, FULL_OUTCOMES
+from gossamer.worker.client import FULL_LINKS, FULL_OUTCOMES
+from gossamer.worker.link_lane import HEAVY_LINKS, MAX_HELD_LINKS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from gossamer.records import Fetched, RequestRow
+    from gossamer.worker.addresses import Permit
+    from gossamer.worker.link_lane import LinkLane
 
 TURNS_PER_REQUEST: Final = 3  # many turns only wait for the step gap behind robots.txt
 MAX_LINKS_WAITING: Final = 4 * FULL_LINKS  # more: the frontier cannot keep up
@@ -81,9 +87,15 @@ BOUNDS: Final = (
     Bound("lookups of more than half a second", MAX_SLOW_LOOKUPS, "", "slow_lookups", "the next lookups wait"),
     Bound("pages with the page process", PAGES_IN_PIPE, "", "pages_waiting", "the page waits"),
     Bound("costly pages", MAX_COSTLY_PAGES, "", "costly_pages", "the page is asked for again; its site backs off"),
-    Bound("sitemaps being read", 1, "", "sitemap_bytes_waiting", "the sitemap waits"),
     Bound("bytes of sitemaps", MAX_SITEMAP_BYTES, "", "sitemap_bytes_waiting", "the sitemap is asked for again later"),
-    Bound("links waiting for the frontier", MAX_LINKS_WAITING, "", "links_waiting", "no turn begins"),
+    Bound(
+        "links of pages and sitemaps with many",
+        MAX_HELD_LINKS,
+        "",
+        "links_in_lane",
+        "the page or sitemap is asked for again later; the page's site backs off",
+    ),
+    Bound("other links waiting for the frontier", MAX_LINKS_WAITING, "", "links_waiting", "no turn begins"),
     Bound("outcomes waiting for the frontier", MAX_OUTCOMES_WAITING, "", "outcomes_waiting", "no turn begins"),
 )
 
@@ -94,7 +106,7 @@ class Hold(StrEnum):
     STOPPING = "the worker is stopping"
     PAUSED = "the operator paused the crawl"
     HALTED = "reports cannot be written"
-    LEASE = "the lease is half over"
+    LEASE = "the lease is half over, or no heartbeat was answered yet"
     TURNS = "as many turns as allowed are under way"
     FRONTIER = "the frontier cannot keep up"
     OUTAGE = "no site can be reached"
@@ -152,63 +164,61 @@ class Room:
     def __init__(self, in_flight: int, *, release_body: Callable[[int], None]) -> None:
         self.requests = asyncio.Semaphore(in_flight)  # plant: too-many-in-flight
         self.release_body = release_body
-        self.sitemap = asyncio.Lock()  # a large one takes as much memory as many pages: one at a time
         self.sitemap_bytes = 0
         self.pages_waiting = 0  # for the page process, or with it
 
-    @contextmanager
-    def parsing(self) -> Iterator[None]:
-        """Count a page as waiting for the page process while the block runs."""
-        self.pages_waiting += 1
-        try:
-            yield
-        finally:
-            self.pages_waiting -= 1
 
-
+@dataclass(slots=True, kw_only=True)
 class TurnSlots:
-    """What one turn holds of the room. A turn holds a request's slot while it has a body in hand."""
+    """What one turn holds. It holds a request's slot while it has a body in hand."""
 
-    __slots__ = ("_body_bytes", "_has_request", "_has_sitemap", "_room", "_sitemap_bytes")
-
-    def __init__(self, room: Room) -> None:
-        self._room = room
-        self._has_request = False
-        self._has_sitemap = False
-        self._sitemap_bytes = 0
-        self._body_bytes = 0
-
-    def hold_body(self, size_bytes: int) -> None:
-        """Hold the body that a request has brought until `release`."""
-        self._body_bytes += size_bytes
+    room: Room
+    permit: Permit | None  # for the first request; the turn began when its address was due
+    unlogged: tuple[RequestRow, Fetched | None] | None = None  # see `Performer.log_last_request`
+    holds: bool = False  # anything of the following
+    body_bytes: int = 0  # of the body that a request has brought
+    has_request: bool = False
+    links: ExitStack | None = None  # holds the many links of a sitemap
+    sitemap_bytes: int = 0
 
     async def take_request(self) -> None:
         """Wait for a request's slot, and hold it until `release`."""
-        self.release()
-        await self._room.requests.acquire()
-        self._has_request = True
+        await self.room.requests.acquire()
+        self.has_request = self.holds = True
 
-    async def take_sitemap(self, size_bytes: int) -> bool:
-        """Wait until no other sitemap is read, and hold that until `release`; return whether there was room."""
-        room = self._room
+    def take_sitemap(self, size_bytes: int) -> bool:
+        """Hold a sitemap that came until `release`; return whether there was room."""
+        room = self.room
         if room.sitemap_bytes and room.sitemap_bytes + size_bytes > MAX_SITEMAP_BYTES:
             return False
         room.sitemap_bytes += size_bytes
-        self._sitemap_bytes = size_bytes
-        await room.sitemap.acquire()
-        self._has_sitemap = True
+        self.sitemap_bytes, self.holds = size_bytes, True
         return True
 
+    def hold_links(self, lane: LinkLane, links: int) -> bool:
+        """Hold the many links of a sitemap until `release`; return whether there was room."""
+        if not lane.has_room(links):
+            return False
+        if links > HEAVY_LINKS:
+            self.links, self.holds = self.links or ExitStack(), True
+            self.links.enter_context(lane.holding(links))
+        return True
+
+    def release_request(self) -> None:
+        """Give back the slot of a request."""
+        if self.has_request:
+            self.has_request = False
+            self.room.requests.release()
+
     def release(self) -> None:
-        """Give back everything that the turn holds."""
-        if self._has_request:
-            self._has_request = False
-            self._room.requests.release()
-        if self._body_bytes:
-            size_bytes, self._body_bytes = self._body_bytes, 0
-            self._room.release_body(size_bytes)
-        self._room.sitemap_bytes -= self._sitemap_bytes
-        self._sitemap_bytes = 0
-        if self._has_sitemap:
-            self._has_sitemap = False
-            self._room.sitemap.release()
+        """Give back everything that the turn holds of the room."""
+        self.holds = False
+        if self.has_request:
+            self.release_request()
+        if self.links is not None:
+            self.links.close()
+        if self.body_bytes:
+            size_bytes, self.body_bytes = self.body_bytes, 0
+            self.room.release_body(size_bytes)
+        self.room.sitemap_bytes -= self.sitemap_bytes
+        self.sitemap_bytes = 0

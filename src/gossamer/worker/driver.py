@@ -7,28 +7,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gossamer.records import CrawlState
+from gossamer.frontier.shares import WHOLE
+from gossamer.records import CrawlState, Failed
+from gossamer.rules.address_pace import AddressPace, address_delay_s
 from gossamer.rules.outage import OutageGuard
 from gossamer.rules.shares import SHARE_CAUSES
 from gossamer.rules.sitemaps import SitemapQuota
 from gossamer.rules.traps import TrapGuard
 from gossamer.store.disk import DiskWatch
 from gossamer.turn import TurnMemories, take_turn
-from gossamer.turn.steps import StepInterruptedError
+from gossamer.turn.steps import Moment, StepInterruptedError
+from gossamer.worker.addresses import AddressGate
 from gossamer.worker.admission import TURNS_PER_REQUEST, Load, Room, TurnSlots, admit
 from gossamer.worker.client import FrontierClient
-from gossamer.worker.membership import FrontierThread, Membership
+from gossamer.worker.link_lane import HEAVY_LINKS
+from gossamer.worker.membership import Membership
 from gossamer.worker.performer import Performer
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Executor
 
     from gossamer.turn import Effects, HookFailure, Hooks, OperatorOrders, TurnResult
-    from gossamer.turn.steps import Step
     from gossamer.workbench import SiteInHand
+    from gossamer.worker.addresses import Permit
     from gossamer.worker.admission import Admission
     from gossamer.worker.parts import WorkerParts, WorkerTerms
 
@@ -54,6 +61,35 @@ def _memories(parts: WorkerParts, terms: WorkerTerms, orders: OperatorOrders) ->
     )
 
 
+def _membership(parts: WorkerParts, terms: WorkerTerms, thread: Executor, *, died: Callable[[], None]) -> Membership:
+    """Return the membership of a worker that has joined."""
+    return Membership(
+        frontier=parts.frontier,
+        thread=thread,
+        label=terms.label,
+        heartbeat_s=terms.worker.heartbeat_s,
+        own_exclusions=terms.exclusions,
+        clock=parts.clock,
+        figures=parts.figures.snapshot,
+        died=died,
+    )
+
+
+def _address_gate(parts: WorkerParts, terms: WorkerTerms, *, announce: Callable[[], None]) -> AddressGate:
+    """Return the gate that lets requests through to their addresses."""
+    pace = terms.turn.pace
+    is_own = parts.fetcher.is_own
+    applies_to_all = pace.address_delay_s is not None
+    return AddressGate(
+        AddressPace(delay_s=address_delay_s(pace), most_s=pace.delay_s, at_once=terms.per_address, is_own=is_own),
+        bench=parts.bench,
+        clock=parts.clock,
+        is_exempt=(lambda _: False) if applies_to_all else is_own,
+        announce=announce,
+        note_wait=parts.figures.address_wait,
+    )
+
+
 class Worker:
     """Visits the sites on its workbench. All it works with are arguments; it installs no signal handlers."""
 
@@ -67,16 +103,8 @@ class Worker:
         self._changed = asyncio.Event()  # there may be something to begin, or to stop
         self._turns: set[asyncio.Task[None]] = set()
         self._room = Room(terms.in_flight, release_body=parts.fetcher.release)
-        self._thread = FrontierThread()
-        self._membership = Membership(
-            frontier=parts.frontier,
-            thread=self._thread,
-            label=terms.label,
-            heartbeat_s=terms.worker.heartbeat_s,
-            own_exclusions=terms.exclusions,
-            clock=parts.clock,
-            figures=parts.figures.snapshot,
-        )
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
+        self._membership = _membership(parts, terms, self._thread, died=self._drop_all)
         self._client = FrontierClient(
             frontier=parts.frontier,
             thread=self._thread,
@@ -88,6 +116,7 @@ class Worker:
             clock=parts.clock,
         )
         self._memories = _memories(parts, terms, self._membership.orders)
+        self._gate = _address_gate(parts, terms, announce=self._changed.set)
         self._performer = Performer(
             parts,
             terms,
@@ -95,8 +124,10 @@ class Worker:
             client=self._client,
             memories=self._memories,
             room=self._room,
+            gate=self._gate,
             take=self._take,
         )
+        self._figures.watch_load(self._load)
 
     @property
     def trouble(self) -> str:
@@ -113,7 +144,7 @@ class Worker:
         """Crawl until told to stop; what is under way then is finished, within bounds."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._client.serve(self._changed.set))
-            group.create_task(self._membership.beat(changed=self._take_orders, died=self._bench.clear))
+            group.create_task(self._membership.beat(self._take_orders))
             group.create_task(self._membership.guard(self._abort_turns))
             watch = group.create_task(self._figures.watch_loop())
             await self._begin_turns()
@@ -126,62 +157,107 @@ class Worker:
         try:
             await self._client.finish()
         finally:
-            self._thread.close()
+            self._thread.shutdown()
 
     # ------------------------------------------------------------------ which turns begin
 
     async def _begin_turns(self) -> None:
-        """Begin turns as sites fall due, until told to stop."""
-        loop = asyncio.get_running_loop()
+        """Begin turns as sites and their addresses fall due, until told to stop."""
+        loop, until_due = asyncio.get_running_loop(), self._bench.until_due
         while not self._is_stopping and self._membership.state is not CrawlState.STOPPING:
             self._changed.clear()
             now_s = self._clock()
-            while (admission := self._admit(now_s)).hold is None and (site := self._bench.next_turn(now_s)):
+            while (admission := self._admit(now_s, until_due(now_s))).hold is None:
+                site, permit = self._next_site(now_s)
+                if site is None:
+                    break
                 if self._memories.outage.paused:
                     self._memories.outage.probe(now_s)
-                turn = loop.create_task(self._visit(site))
+                turn = loop.create_task(self._visit(site, permit) if permit else self._locate(site))
                 self._turns.add(turn)
                 turn.add_done_callback(partial(self._forget, site))
-            self._show_load()
             timer = loop.call_later(admission.wait_s, self._changed.set)
             await self._changed.wait()
             timer.cancel()
 
-    def _admit(self, now_s: float) -> Admission:
+    def _next_site(self, now_s: float) -> tuple[SiteInHand | None, Permit | None]:
+        """Return the site whose turn begins now, with leave for its first request if its address is known.
+
+        Sites whose address is not due are parked.
+        """
+        while self._gate.ready and (address := self._gate.next_ready()):
+            if parked := self._bench.next_parked(address, now_s):
+                return parked, self._gate.enter_parked(address, parked.urls[0].host)
+        while site := self._bench.next_turn(now_s):
+            url = site.urls[0]
+            found = self._parts.fetcher.recall(url.host)
+            if found is None:
+                return site, None  # its turn looks it up
+            if permit := self._gate.try_enter(found, url.host):
+                return site, permit
+            self._park(site, found)
+        return None, None
+
+    def _park(self, site: SiteInHand, addresses: Sequence[str]) -> None:
+        """Let a site wait for an address, or give it back if that takes long: there may be any number of such sites."""
+        address = self._gate.pick(addresses)
+        due_s = self._gate.book(address)
+        if due_s is None:
+            self._bench.park(site, address)
+            self._gate.watch(address)
+        else:
+            self._bench.remove(site.site)
+            self._end(site, due_s)
+
+    def _admit(self, now_s: float, until_due_s: float | None) -> Admission:
+        outage = self._memories.outage
         return admit(
             Load(
                 state=self._membership.state,
                 is_stopping=self._is_stopping,
                 is_halted=self._client.is_halted,
-                has_lease=self._membership.lease.may_start,
+                has_lease=self._membership.has_orders and now_s < self._membership.lease.starts_until_s,
                 turns=len(self._turns),
                 max_turns=TURNS_PER_REQUEST * self._terms.in_flight,
                 links_waiting=self._client.links_waiting,
                 outcomes_waiting=self._client.outcomes_waiting,
-                until_probe_s=self._memories.outage.until_probe(now_s),
-                until_due_s=self._bench.until_due(now_s),
+                until_probe_s=outage.until_probe(now_s) if outage.paused else None,
+                until_due_s=0.0 if self._gate.ready else until_due_s,
             )
         )
 
-    def _show_load(self) -> None:
-        fetching = self._parts.fetcher.load
-        self._figures.show_load(
-            self._bench,
-            silent_requests=fetching.silent,
-            held_bytes=fetching.held_bytes,
-            paused_transfers=fetching.paused,
-            wasteful_networks=fetching.wasteful_networks,
-            slow_lookups=fetching.slow_lookups,
-            turns=len(self._turns),
-            outage=self._memories.outage.paused,
-            links_waiting=self._client.links_waiting,
-            outcomes_waiting=self._client.outcomes_waiting,
-            pages_waiting=self._room.pages_waiting,
-            costly_pages=self._parts.pages.costly_pages,
-            sitemap_bytes_waiting=self._room.sitemap_bytes,
-        )
+    def _load(self) -> Mapping[str, float]:
+        """Return what is in hand and under way now. Figures ask for it: nothing is counted for them meanwhile."""
+        fetching, bench = self._parts.fetcher.load, self._bench
+        due_s = bench.next_due_s
+        return {
+            "sites_in_hand": len(bench),
+            "sites_due": bench.due,
+            "urls_in_hand": bench.urls,
+            "silent_requests": fetching.silent,
+            "held_bytes": fetching.held_bytes,
+            "paused_transfers": fetching.paused,
+            "wasteful_networks": fetching.wasteful_networks,
+            "slow_lookups": fetching.slow_lookups,
+            "turns": len(self._turns),
+            "address_waits": bench.parked + self._gate.waiting,
+            "outage": self._memories.outage.paused,
+            "links_waiting": self._client.links_waiting,
+            "links_in_lane": self._client.lane.held,
+            "outcomes_waiting": self._client.outcomes_waiting,
+            "pages_waiting": self._room.pages_waiting,
+            "costly_pages": self._parts.pages.costly_pages,
+            "sitemap_bytes_waiting": self._room.sitemap_bytes,
+            **({} if due_s is None else {"next_due_s": round(max(0.0, due_s - self._clock()), 1)}),
+        }
+
+    def _drop_all(self) -> None:
+        """Drop everything: this worker was declared dead."""
+        self._gate.restart()
+        self._bench.clear()
 
     def _take_orders(self) -> None:
+        self._gate.set_share(self._membership.share.parts / WHOLE)
         self._client.release_excluded()
         self._changed.set()
 
@@ -204,36 +280,56 @@ class Worker:
 
     # ------------------------------------------------------------------ one turn
 
-    async def _visit(self, site: SiteInHand) -> None:
+    async def _locate(self, site: SiteInHand) -> None:
+        """Look up the address of a site, and give the site its turn, unless the address is not due."""
+        url, permit = site.urls[0], None
+        found = await self._parts.fetcher.locate(url.url)
+        if not isinstance(found, Failed):
+            permit = self._gate.try_enter(found, url.host)
+            if permit is None:
+                self._park(site, found)
+                return
+        await self._visit(site, permit)
+
+    async def _visit(self, site: SiteInHand, permit: Permit | None) -> None:
         """Give a site its turn, and hand on what came of it."""
-        slots, due_s = TurnSlots(self._room), 0.0
-        turn = take_turn(site, settings=self._terms.turn, memories=self._memories, now=self._performer.now())
+        slots, due_s = TurnSlots(room=self._room, permit=permit), 0.0
         try:
-            result = await self._drive(turn, site, slots)
+            result = await self._drive(site, slots)
             # plant: wait-of-turn-ignored
             due_s = self._clock() if result.ended_s is None else result.ended_s + result.wait.wait_s
-            if result.wait.cause in SHARE_CAUSES:
-                self._figures.note_over_share(site.site, result.wait.cause, due_s)
+            if slots.holds:
+                slots.release()
+            if len(result.effects.links) > HEAVY_LINKS:
+                await self._pass_links(result.effects)
             self._client.note(site, result.effects, urgent=result.urgent)  # plant: result-not-reported
-            if result.bug is not None:
-                log.error("A bug of ours, in a turn of %s", site.site, exc_info=result.bug)
-            self._take(result.effects)
+            self._figures.count(result.effects)
+            if result.bug or result.effects.hook_failures or result.wait.cause in SHARE_CAUSES:
+                self._note_surprises(site, result, due_s)
         except Exception:  # the turn itself could not end: give the site back at its full delay
             log.exception("A bug of ours, at the end of a turn of %s", site.site)
             site.urls.clear()
             due_s = max(due_s, self._clock() + site.delay_s)
         finally:
-            self._performer.log_last_request(site)
-            slots.release()
-        self._end(site, due_s)
+            if slots.unlogged is not None:
+                self._performer.log_last_request(slots)
+            if slots.holds:
+                slots.release()
+            if slots.permit is not None:
+                slots.permit.end()  # the turn needed no request
+        if not self._bench.finish(site, due_s):
+            self._client.release(site, due_s)
 
-    async def _drive(self, turn: Generator[Step, Any, TurnResult], site: SiteInHand, slots: TurnSlots) -> TurnResult:
+    async def _drive(self, site: SiteInHand, slots: TurnSlots) -> TurnResult:
         """Perform the steps of a turn until it returns. A cancelled or failed step is thrown into it."""
+        perform = self._performer.perform
+        now = Moment(self._clock(), self._parts.wall_clock())
+        turn = take_turn(site, settings=self._terms.turn, memories=self._memories, now=now)
         try:
             step = next(turn)
             while True:
                 try:
-                    reply = await self._performer.perform(step, site, slots)
+                    reply = await perform(step, site, slots)
                 except asyncio.CancelledError:
                     step = turn.throw(StepInterruptedError(self._performer.now()))
                 except Exception as bug:  # ours: the turn decides what it costs
@@ -249,8 +345,21 @@ class Worker:
         if not self._bench.finish(site, due_s):
             self._client.release(site, due_s)
 
+    async def _pass_links(self, effects: Effects) -> None:
+        with suppress(asyncio.CancelledError):  # then the links that are left go with the last reports
+            await self._client.pass_links(effects)
+
+    def _note_surprises(self, site: SiteInHand, result: TurnResult, due_s: float) -> None:
+        """Log what went wrong in a turn, and remember a site that took more than its share."""
+        if result.wait.cause in SHARE_CAUSES:
+            self._figures.note_over_share(site.site, result.wait.cause, due_s)
+        if result.bug is not None:
+            log.error("A bug of ours, in a turn of %s", site.site, exc_info=result.bug)
+        for failure in result.effects.hook_failures:
+            report_hook_failure(self._parts.hooks, failure)
+
     def _take(self, effects: Effects) -> None:
-        """Count what happened, and log the mistakes of the program's hooks."""
+        """Count what a turn commits before its end, and log the mistakes of the program's hooks."""
         self._figures.count(effects)
         for failure in effects.hook_failures:
             report_hook_failure(self._parts.hooks, failure)

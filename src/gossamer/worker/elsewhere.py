@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from gossamer.records import Failed, Reason
-from gossamer.rules.answers import retry_after_of
+from gossamer.rules.answers import hang_up_s, retry_after_of
 from gossamer.rules.elsewhere import Elsewhere, KeptAnswer
-from gossamer.rules.hosts import hang_up_s
 from gossamer.turn.steps import AskedElsewhere, Missing
+from gossamer.worker.addresses import Crowded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gossamer.urls import Url
 
     # Makes the request, with this delay of the other site, and writes it to the request log.
-    Request = Callable[[AskElsewhere, float], Coroutine[None, None, Fetched | Failed | Missing]]
+    Request = Callable[[AskElsewhere, float], Coroutine[None, None, Fetched | Failed | Missing | Crowded]]
 
 
 class RobotsElsewhere:
@@ -42,7 +42,7 @@ class RobotsElsewhere:
         self._now = now
         self._request = request
         self._memory = Elsewhere(settings.robots.robots_retry_waits_s)
-        self._under_way: dict[str, asyncio.Future[KeptAnswer]] = {}  # by URL
+        self._under_way: dict[str, asyncio.Future[KeptAnswer | float]] = {}  # by URL
 
     async def ask(self, step: AskElsewhere) -> AskedElsewhere:
         """Return what another site answers, or how long to wait until it may be requested."""
@@ -67,11 +67,11 @@ class RobotsElsewhere:
         delay_s = max(self._settings.pace.delay_s, self._settings.site_delays_s.get(url.site, 0.0))
         return self._memory.reserve(url, delay_s=delay_s, now_s=now_s) or await self._share(step, delay_s)
 
-    async def _share(self, step: AskElsewhere, delay_s: float) -> KeptAnswer:
-        """Request a robots.txt; all turns that want it meanwhile get the same answer."""
+    async def _share(self, step: AskElsewhere, delay_s: float) -> KeptAnswer | float:
+        """Request a robots.txt; all turns that want it meanwhile get the same answer, or wait as long."""
         url = step.url
         under_way = self._under_way[url.url] = asyncio.get_running_loop().create_future()
-        answer: Fetched | Failed | Missing | None = None
+        answer: Fetched | Failed | Missing | Crowded | None = None
         try:
             answer = await self._request(step, delay_s)
         finally:
@@ -80,8 +80,13 @@ class RobotsElsewhere:
             under_way.set_result(kept)
         return kept
 
-    def _remember(self, url: Url, answer: Fetched | Failed | Missing | None, delay_s: float) -> KeptAnswer:
+    def _remember(
+        self, url: Url, answer: Fetched | Failed | Missing | Crowded | None, delay_s: float
+    ) -> KeptAnswer | float:
         now = self._now()
+        if isinstance(answer, Crowded):
+            self._memory.cancel(url, rest_s=0.0, now_s=now.clock_s)
+            return answer.wait_s
         if answer is None or isinstance(answer, Missing):  # if it was cancelled, it may have been made
             self._memory.cancel(url, rest_s=delay_s if answer is None else 0.0, now_s=now.clock_s)
             return KeptAnswer(self._failed(url, Reason.CANCELLED), now.clock_s)

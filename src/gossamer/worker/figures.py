@@ -7,7 +7,7 @@ import os
 import resource
 import sys
 from collections import OrderedDict
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,12 @@ from gossamer.frontier.clock import boot_seconds
 from gossamer.records import Barred, Done, GivenUp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Mapping
 
     from gossamer.frontier.clock import Clock
     from gossamer.records import Outcome, RequestRow
     from gossamer.rules.pace import WaitCause
     from gossamer.turn import Effects
-    from gossamer.workbench import Workbench
 
 TRAP = "trap_"  # what the figures of refused links begin with
 BLOCKED = "blocked_"  # and those of block pages
@@ -54,38 +53,37 @@ _SHOWN = {  # what a heartbeat carries by label, and what the names of those fig
 
 
 class Figures:
-    """Counts since this worker started, and what it has in hand now."""
+    """Counts since this worker started, and what it has in hand when a heartbeat asks."""
 
     def __init__(self, clock: Clock = boot_seconds) -> None:
+        self.in_flight = 0  # requests; those who make them count them
         self._clock = clock  # the workbench's
         self._counts = metrics.WorkerCounts()
-        self._now: dict[str, float] = {}
-        self._next_due_s: float | None = None
-        self._in_flight = 0
+        self._totals = self._counts.totals  # every page adds to it several times: without a call for each
+        self._load: Callable[[], Mapping[str, float]] = dict
         self._over_share: OrderedDict[str, tuple[str, float]] = OrderedDict()  # by site: the share, and until when
         self._lag_s = 0.0
         self._recent_lags_s = (0.0, 0.0)  # of the last window, and of this one
 
-    @contextmanager
-    def under_way(self) -> Iterator[None]:
-        """Count a request as in flight while the block runs."""
-        self._in_flight += 1
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
+    def watch_load(self, load: Callable[[], Mapping[str, float]]) -> None:
+        """Ask this function what is in hand and under way, whenever the figures are wanted."""
+        self._load = load
 
     def request(self, row: RequestRow) -> None:
         """Count a request."""
-        self._counts.add(metrics.REQUESTS_TOTAL, row.kind, row.reason or f"{row.status // 100}xx")
-        self._counts.add(metrics.BODY_BYTES_TOTAL, times=row.bytes)
+        self._totals[metrics.REQUESTS_TOTAL, (row.kind, row.reason or f"{row.status // 100}xx")] += 1
+        self._totals[metrics.BODY_BYTES_TOTAL, ()] += row.bytes
+
+    def address_wait(self, what: str) -> None:
+        """Count that a site, or a request, has to wait for its address."""
+        self._counts.add(metrics.ADDRESS_WAITS_TOTAL, what)
 
     def count(self, effects: Effects) -> None:
         """Count what a turn changed."""
         for outcome in effects.outcomes.values():
-            self._counts.add(metrics.FRONTIER_OUTCOMES_TOTAL, _name_of(outcome))
+            self._totals[metrics.FRONTIER_OUTCOMES_TOTAL, (_name_of(outcome),)] += 1
         for (what, kind), times in effects.counts.items():
-            self._counts.add(_COUNTED[what], *([kind] if kind else []), times=times)
+            self._totals[_COUNTED[what], (kind,) if kind else ()] += times
 
     def note_over_share(self, site: str, cause: WaitCause, until_s: float) -> None:
         """Note that a site backs off because it took more than its share."""
@@ -93,11 +91,6 @@ class Figures:
         self._over_share.move_to_end(site)
         if len(self._over_share) > MAX_OVER_SHARE:
             self._over_share.popitem(last=False)
-
-    def show_load(self, bench: Workbench, **load: float) -> None:
-        """Note what is in hand and under way."""
-        self._now = {"sites_in_hand": len(bench), "sites_due": bench.due, "urls_in_hand": bench.urls, **load}
-        self._next_due_s = bench.next_due_s
 
     async def watch_loop(self) -> None:
         """Measure how late the event loop is, until cancelled."""
@@ -116,9 +109,9 @@ class Figures:
             metrics.LOOP_LAG_SECONDS.observe(lag_s)
 
     def snapshot(self) -> dict[str, float]:
-        """Return all figures."""
+        """Return all figures. Call it in the event loop: what is in hand changes there."""
         counts, now_s = self._counts, self._clock()
-        figures: dict[str, float] = {
+        return {
             "requests": sum(counts.by_label(metrics.REQUESTS_TOTAL).values()),
             "bytes": sum(counts.by_label(metrics.BODY_BYTES_TOTAL).values()),
             **{
@@ -126,20 +119,17 @@ class Figures:
                 for counter, prefix in _SHOWN.items()
                 for kind, times in counts.by_label(counter).items()
             },
-            **self._now,
+            **self._load(),
             **{
                 f"{OVER_SHARE}{share}:{site}": round(until_s - now_s, 1)
                 for site, (share, until_s) in self._over_share.items()
                 if until_s > now_s
             },
-            "in_flight": self._in_flight,
+            "in_flight": self.in_flight,
             "max_loop_lag_s": round(self._lag_s, 4),
             "loop_lag_s": round(max(self._recent_lags_s), 4),
             "memory_bytes": memory_bytes(),
         }
-        if self._next_due_s is not None:
-            figures["next_due_s"] = round(max(0.0, self._next_due_s - self._clock()), 1)
-        return figures
 
 
 def _name_of(outcome: Outcome) -> str:

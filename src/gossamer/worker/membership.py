@@ -5,42 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from gossamer.frontier import FrontierError
+from gossamer.frontier.shares import NO_SHARE
 from gossamer.records import GONE, CrawlState
 from gossamer.rules.scope import Exclusions
 from gossamer.turn import OperatorOrders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Executor
 
     from gossamer.frontier import WorkerFrontier
     from gossamer.frontier.clock import Clock
     from gossamer.records import Gone, Orders
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 BEATS_PER_LEASE: Final = 8  # at least
+SHARE_BEAT_S: Final = 0.5  # between two heartbeats while this worker's share of each address changes
 LEASE_CHECK_S: Final = 0.2  # a sleep to the lease's very end would go on after one of the whole machine
-
-
-class FrontierThread:
-    """The one thread in which a worker talks to its frontier: one operation at a time."""
-
-    def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="frontier")
-
-    async def run(self, operation: Callable[[], T]) -> T:
-        """Run an operation in the thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._executor, operation)
-
-    def close(self) -> None:
-        """End the thread when its last operation has ended."""
-        self._executor.shutdown()
 
 
 class Lease:
@@ -49,29 +36,21 @@ class Lease:
     It counts from the sending of the last heartbeat that was acknowledged. Before the first one there is none.
     """
 
-    def __init__(self, length_s: float | None, clock: Clock) -> None:
+    def __init__(self, length_s: float | None) -> None:
         self._length_s = math.inf if length_s is None else length_s  # None: no other worker ever takes a site away
-        self._clock = clock
-        self._renewed_s = -math.inf
+        # Requests begin before `starts_until_s`; at `ends_s` another worker may have what was ours. The time between
+        # the two is for what is under way, and for slow networks.
+        self.starts_until_s = self.ends_s = math.inf if length_s is None else -math.inf
 
     def renew(self, sent_s: float) -> None:
         """Note that a heartbeat sent then was acknowledged."""
-        self._renewed_s = sent_s
+        self.starts_until_s = sent_s + self._length_s / 2  # plant: lease-ignored
+        self.ends_s = sent_s + self._length_s
 
     def lose(self) -> None:
         """Note that this worker was declared dead."""
-        self._renewed_s = -math.inf
-
-    @property
-    def may_start(self) -> bool:
-        """Whether requests may begin. The other half of the lease is for what is under way, and for slow networks."""
-        # plant: lease-ignored
-        return self._length_s == math.inf or self._clock() - self._renewed_s < self._length_s / 2
-
-    @property
-    def is_over(self) -> bool:
-        """Whether another worker may have what was ours."""
-        return self._length_s < math.inf and self._clock() - self._renewed_s >= self._length_s
+        if self._length_s < math.inf:
+            self.renew(-math.inf)
 
 
 class Membership:
@@ -81,17 +60,21 @@ class Membership:
         self,
         *,
         frontier: WorkerFrontier,
-        thread: FrontierThread,
+        thread: Executor,
         label: str,
         heartbeat_s: float,
         own_exclusions: Exclusions,
         clock: Clock,
         figures: Callable[[], Mapping[str, float]],
+        died: Callable[[], None],
     ) -> None:
+        """`died` is called when the worker was declared dead: nothing that it held is its own any more."""
         self.state = CrawlState.RUNNING
         self.orders = OperatorOrders(own_exclusions)
-        self.lease = Lease(frontier.lease_s, clock)
+        self.has_orders = False  # until the first answer to a heartbeat
+        self.lease = Lease(frontier.lease_s)
         self.joins = 0  # how often this worker has become another since it started
+        self.share = NO_SHARE  # of the requests that each address may get
         self._frontier = frontier
         self._thread = thread
         self._label = label
@@ -100,19 +83,21 @@ class Membership:
         self._exclusions_version = 0
         self._clock = clock
         self._figures = figures
+        self._died = died
         self._deaths = 0  # how often this worker was declared dead
+        self._is_settled = False  # the share did not change with the last heartbeat
         self._closed = asyncio.Event()
 
-    async def beat(self, *, changed: Callable[[], None], died: Callable[[], None]) -> None:
+    async def beat(self, changed: Callable[[], None]) -> None:
         """Show that this worker lives, and hear what the operator wants, until closed.
 
-        `changed` is called after each answer, and `died` when the worker was declared dead: nothing that it held is its
-        own any more.
+        `changed` is called after each answer.
         """
         failure = ""
+        loop = asyncio.get_running_loop()
         while not self._closed.is_set():
             try:
-                sent_s, joins, orders = await self._thread.run(self._beat)
+                sent_s, joins, orders = await loop.run_in_executor(self._thread, partial(self._beat, self._figures()))
             except FrontierError as error:
                 if str(error) != failure:
                     log.warning("The heartbeat failed: %s", error)
@@ -122,26 +107,26 @@ class Membership:
                     log.info("The frontier answers again.")
                 failure = ""
                 if orders is GONE:
-                    if await self.rejoin(joins, died):
+                    if await self.rejoin(joins):
                         continue  # beat at once: there is no lease before that
                 else:
                     self.lease.renew(sent_s)
-                    self._take_orders(orders)
+                    self._take_orders(orders, joins)
                     changed()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._closed.wait(), self._beat_every_s)
+                await asyncio.wait_for(self._closed.wait(), self._until_beat())
 
     async def guard(self, abort: Callable[[], None]) -> None:
         """Abort what is under way when the lease is over, until closed: its sites may belong to others now."""
         if self._frontier.lease_s is None:
             return
         while not self._closed.is_set():
-            if self.lease.is_over:
+            if self._clock() >= self.lease.ends_s:
                 abort()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closed.wait(), LEASE_CHECK_S)
 
-    async def rejoin(self, joins: int, died: Callable[[], None]) -> bool:
+    async def rejoin(self, joins: int) -> bool:
         """Join again after this worker was declared dead; return whether that worked.
 
         `joins` is what `self.joins` was when the operation was sent that heard of it: a heartbeat and a report may
@@ -151,9 +136,10 @@ class Membership:
             self._deaths += 1
             log.warning("This worker was declared dead; it drops what it held and joins again.")
             self.lease.lose()
-            died()  # plant: dead-worker-keeps-sites
+            self.share = NO_SHARE
+            self._died()  # plant: dead-worker-keeps-sites
         try:
-            await self._thread.run(lambda: self._join(joins))
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._join, joins)
         except FrontierError as error:
             log.warning("Joining again failed: %s", error)
             return False
@@ -165,10 +151,14 @@ class Membership:
 
     # ------------------------------------------------------------------ steps of the above
 
-    def _beat(self) -> tuple[float, int, Orders | Gone]:
+    def _beat(self, figures: Mapping[str, float]) -> tuple[float, int, Orders | Gone]:
         """In the thread: return when a heartbeat was sent, by which member, and what was answered."""
         sent_s = self._clock()
-        return sent_s, self.joins, self._frontier.heartbeat(self._figures(), self._exclusions_version)
+        return sent_s, self.joins, self._frontier.heartbeat(figures, self._exclusions_version, self.share)
+
+    def _until_beat(self) -> float:
+        """Return the time to the next heartbeat: others wait until this worker says that it uses a smaller share."""
+        return self._beat_every_s if self._is_settled else min(self._beat_every_s, SHARE_BEAT_S)
 
     def _join(self, joins: int) -> None:
         """In the thread: join again, unless that has happened since."""
@@ -176,9 +166,14 @@ class Membership:
             self._frontier.join(self._label)
             self.joins += 1
 
-    def _take_orders(self, orders: Orders) -> None:
+    def _take_orders(self, orders: Orders, joins: int) -> None:
         self.state = orders.state
+        if joins == self.joins:  # else this is the share of a worker that is dead
+            self._is_settled = orders.share == self.share and orders.share.parts > 0
+            self.share = orders.share
         self._exclusions_version = orders.exclusions_version
+        self.orders.seed_ports = orders.seed_ports
+        self.has_orders = True
         if orders.excluded is not None:
             heard, _ = Exclusions.parse(orders.excluded)
             self.orders.sites = heard.names

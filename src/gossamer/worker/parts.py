@@ -51,6 +51,7 @@ class WorkerTerms:
     folder: Path
     min_free_bytes: int
     in_flight: int
+    per_address: int  # requests at once
     exclusions: Exclusions  # of settings and files; the operator's orders come on top
     turn: TurnSettings
     outage: OutageSettings = field(default_factory=OutageSettings)

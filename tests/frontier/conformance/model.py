@@ -94,9 +94,13 @@ class Model:
         reserved = sum(site.reserved for site in self.sites.values())
         return None if self.limit is None else max(0, self.limit - self.pages_done - reserved)
 
+    def busy(self) -> int:
+        """How many sites are held or have something queued."""
+        return sum(bool(site.owner) or bool(self.queued(name)) for name, site in self.sites.items())
+
     def share(self, worker: int) -> int:
         """How many more sites a worker may hold."""
-        busy = sum(bool(site.owner) or bool(self.queued(name)) for name, site in self.sites.items())
+        busy = self.busy()
         mine = sum(site.owner == worker for site in self.sites.values())
         return max(0, -(-busy // len(self.live)) - mine)
 

@@ -14,3 +14,4 @@ from tests.frontier.conformance.test_limits import *  # noqa: F403
 from tests.frontier.conformance.test_model import *  # noqa: F403
 from tests.frontier.conformance.test_operator import *  # noqa: F403
 from tests.frontier.conformance.test_ownership import *  # noqa: F403
+from tests.frontier.conformance.test_shares import *  # noqa: F403

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gossamer.records import Claimed, Done, Kind, Retry, Scope, UrlStatus
+from gossamer.records import Claimed, Done, Kind, Orders, Retry, Scope, UrlStatus
 from tests.frontier.samples import claim, complete, link, links, names, paths, wait
 
 if TYPE_CHECKING:
@@ -166,6 +166,27 @@ def test_a_seed_marks_its_site_whether_or_not_it_was_known(lab: Lab) -> None:
     assert [site and site.seeded for site in sites] == [True, False, True]
 
 
+def test_the_ports_of_seeds_are_kept_and_every_worker_hears_of_them(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    orders = frontier.heartbeat({})
+    assert isinstance(orders, Orders)
+    assert orders.seed_ports == frozenset()
+    frontier.add([link("https://a.test/", 0, seeded=True), link("http://a.test:8080/", 0, seeded=True)])
+    frontier.add([link("http://[::1]:8081/", 0, seeded=True), link("https://b.test:8443/")])
+    found = link("https://a.test:9000/", 0, seeded=True, via=bytes(16))  # where a seed's redirect leads
+    (owned, *_) = claim(frontier)
+    complete(frontier, owned, links=[found])
+    frontier.add([link("http://c.test:8080/", 0, seeded=True), found])
+    orders = frontier.heartbeat({})
+    assert isinstance(orders, Orders)
+    assert orders.seed_ports == frontier.seed_ports() == {8080, 8081}
+    other, _ = lab.join()
+    other.add([link("http://d.test:8082/", 0, seeded=True)])
+    orders = frontier.heartbeat({})
+    assert isinstance(orders, Orders)
+    assert orders.seed_ports == {8080, 8081, 8082}
+
+
 def test_more_links_than_fit_one_transaction_all_arrive(lab: Lab) -> None:
     frontier = lab.open()
     assert frontier.add([link(f"s{n % 70}.test/{n}") for n in range(7_000)]) == 7_000
@@ -192,6 +213,24 @@ def test_links_beyond_the_scope_leave_no_trace(new_lab: Callable[..., Lab], scop
     everything = ["a.test/seed", "a.test/1", "www.a.test/2", "b.test/3"]
     assert {url for url in everything if frontier.known(*_key(url))} == accepted
     assert (frontier.find_site("b.test") is not None) == (scope is Scope.WEB)
+
+
+@pytest.mark.parametrize(
+    ("seed", "inside", "outside"),
+    [
+        ("https://a.test/", ["http://a.test/1", "https://a.test:8443/2"], ["http://ww.a.test/", "https://a.a.test/"]),
+        ("http://w_w.a.test:81/", ["https://w_w.a.test/1", "http://w_w.a.test:8/"], ["http://wxw.a.test:81/"]),
+        ("http://[::1]:81/", ["https://[::1]/1", "https://[::1]:81/"], ["http://[::1:81]/", "http://[::2]:81/"]),
+    ],
+)
+def test_the_scope_of_hosts_goes_by_their_names(
+    new_lab: Callable[..., Lab], seed: str, inside: list[str], outside: list[str]
+) -> None:
+    frontier = new_lab(scope=Scope.HOST).open()
+    frontier.add([link(seed, 0, seeded=True)])
+    found = [link(url) for url in [*inside, *outside]]
+    assert [one.url for one in frontier.in_scope(found)] == inside
+    assert frontier.add(found) == len(inside)
 
 
 @pytest.mark.parametrize("scope", [Scope.HOST, Scope.SITE])

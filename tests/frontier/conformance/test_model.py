@@ -20,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from gossamer.frontier import fair_pages
 from gossamer.records import (
     GONE,
     Batch,
@@ -114,6 +115,7 @@ class History(RuleBasedStateMachine):
         assert isinstance(claimed, Claimed)
         due = self.model.due()
         left = self.model.pages_left()
+        most = 0 if left is None else fair_pages(left, self.model.busy())
         expected = min(sites, self.model.share(worker), len(due))
         if left is None:
             assert len(claimed.claims) == expected
@@ -124,7 +126,7 @@ class History(RuleBasedStateMachine):
             assert claim.site in due
             pages = self.model.next_pages(claim.site)
             if left is not None:
-                pages, left = pages[:left], left - len(claim.urls)
+                pages, left = pages[: min(left, most)], left - len(claim.urls)
             got = [(url.url_hash, url.depth, url.rank, url.tries) for url in claim.urls]
             assert got == [(p.link.url_hash, p.depth, p.link.rank, p.tries) for p in pages]
             assert claim.delay_s == self.model.site_delay(claim.site)

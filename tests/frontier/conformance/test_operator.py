@@ -117,6 +117,15 @@ def test_the_page_limit_holds_urls_back(new_lab: Callable[..., Lab]) -> None:
     assert not frontier.drained()
 
 
+def test_the_last_pages_of_a_limit_are_shared_by_all_sites(new_lab: Callable[..., Lab]) -> None:
+    lab = new_lab(delay_s=1, page_limit=12)
+    frontier, _ = lab.join()
+    frontier.add([one for site in range(5) for one in links(f"s{site}.test", 10)])
+    claims = claim(frontier)
+    assert max(len(one.urls) for one in claims) == 3, "more would take longer than the same pages of all sites"
+    assert len(claims) >= 4
+
+
 def test_what_a_worker_did_not_use_of_the_page_limit_comes_back(new_lab: Callable[..., Lab]) -> None:
     lab = new_lab(page_limit=1)
     frontier, worker = lab.join()

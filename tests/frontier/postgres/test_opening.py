@@ -50,6 +50,14 @@ def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(versi
             "INSERT INTO crawl (crawl, name, normaliser, suffix_list, terms) VALUES (%s, %s, %s, %s, %s)", crawl
         )
         old.execute("INSERT INTO worker (shard, crawl, worker, home, label) VALUES (1, 1, 1, 'there', 'an older one')")
+        for host in (
+            "http://a.test",
+            "https://1.2.3.4",
+            "http://a.test:81",
+            "https://[::1]:8443",
+            "http://b.a.test:81",
+        ):
+            old.execute("INSERT INTO host (shard, crawl, site_id, name, seeded) VALUES (1, 1, 1, %s, true)", (host,))
         with beating(lambda: old.execute("UPDATE worker SET beats = beats + 1")):
             for opening in (lambda: PostgresFrontier(address, "x"), lambda: prepare(address)):
                 with pytest.raises(GossamerError, match="workers of an older Gossamer are at work in it: stop that"):
@@ -58,6 +66,7 @@ def test_an_older_database_is_upgraded_when_none_of_its_workers_shows_life(versi
         old.execute("UPDATE crawl SET terms = %s", (json.dumps({"lease": "0.5"}),))
     with PostgresFrontier(address, "x", lease_s=0.5) as frontier:
         assert [state.label for state in frontier.workers()] == ["an older one"]
+        assert frontier.seed_ports() == {81, 8443}
         frontier.resume(delay_s=0)
         assert frontier.audit() == []
 

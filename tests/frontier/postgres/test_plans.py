@@ -25,13 +25,13 @@ SQL = database.SQL
 # Statements on links that are on their way in join their tables to the batch by shard; those that look over a whole
 # crawl, for a start, an end or an overview, join them to the list of its shards. All others name one shard.
 BATCHES = {
-    "create_stage", "stage_links", "seeded_sites", "seeded_hosts", "missing_sites", "add_sites", "mark_seeded_hosts",
+    "create_stage", "stage_links", "seeded_sites", "seeded_names", "missing_sites", "add_sites", "mark_seeded_hosts",
     "unseen", "add_seen", "add_queue", "due_sites",
 }  # fmt: skip
 OVERVIEWS = {
     "saved_clock", "standing", "first_ready", "declare_home_gone", "live_workers", "dead_owners", "owned_sites",
     "is_home", "workers", "figures", "given_up", "seed_outcomes", "any_unsettled", "analyze", "audit_sites",
-    "wake_spent", "count_spent", "count_troubled", "count_troubled_hosts", "audit_barred",
+    "wake_spent", "count_spent", "count_troubled", "count_troubled_hosts", "audit_barred", "shares",
 }  # fmt: skip
 SHARDED = r"\b(?:FROM|JOIN|UPDATE|INTO|USING)\s+(site|queue|seen|barred|host|worker|tally|given_up|seed_outcome)\b"
 
@@ -130,6 +130,7 @@ CLAIM = {
     "sites": 25,
     "left": 1 << 62,
     "more_hosts": 8,
+    "most_urls": 1 << 62,
     "site_limit": 1 << 40,
 }
 
@@ -225,6 +226,7 @@ def test_on_a_partitioned_copy_every_hot_statement_touches_one_partition(
         "host": "h", "blocked_until": 0, "at_most": 5, "urls": 5, "has_work": True, "ready_at": 0, "hashes": [b"x"],
         "outcomes": [""], "not_before": [1], "counted": [1], "name": "n", "rules": "", "expires_at": 0.0, "failures": 0,
         "failing_since": None, "beats": 1, "figures": "{}", "home": "", "label": "", "reason": "r", "rows": 5,
+        "parts": 1, "version": 1,
         "excluded": True, "writes": 0, "clock_ms": 0, "known": 0, "done": 0, "pages": 0, "in_hand": 0, "owned": 0,
         "with_work": 0, "reasons": ["r"], "silent": 0, "given_up": None, "outcome": "", "seeds": 1, "example": "u",
     }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.keys import by_shard
 from gossamer.records import Scope
+from gossamer.urls import name_in_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,16 +38,16 @@ def within_scope(tx: PostgresTransaction, links: Sequence[Link]) -> list[Link]:
     unsure = sorted(places - seeded)
     columns = {"shards": [key.shard for key, _ in unsure], "sites": [key.site_id for key, _ in unsure]}
     if tx.scope is Scope.HOST:
-        rows = tx.run("seeded_hosts", **columns, hosts=[host for _, host in unsure])
+        rows = tx.run("seeded_names", **columns, names=[name for _, name in unsure])
         found = {(row.site_id, row.name) for row in rows}
     else:
         found = {(row.site_id, "") for row in tx.run("seeded_sites", **columns)}
-    seeded |= {(key, host) for key, host in unsure if (key.site_id, host) in found}
+    seeded |= {(key, name) for key, name in unsure if (key.site_id, name) in found}
     return [link for link in links if _place(tx, link) in seeded]
 
 
 def _place(tx: PostgresTransaction, link: Link) -> tuple[SiteKey, str]:
-    return (tx.site_key(link.site), link.host if tx.scope is Scope.HOST else "")
+    return (tx.site_key(link.site), name_in_url(link.host) if tx.scope is Scope.HOST else "")
 
 
 def add_links(tx: PostgresTransaction, links: Sequence[Link]) -> int:

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gossamer.frontier import fair_pages
 from gossamer.frontier.postgres.barring import spend_sites
 from gossamer.frontier.postgres.keys import SiteKey, worker_shard
 from gossamer.frontier.postgres.releasing import MOVE_URLS, first_queued, give_up_host, lock_idle, rest_site
@@ -56,14 +57,15 @@ def claim_due(tx: PostgresTransaction, sites: int) -> Taken:
     wanted = min(sites, math.ceil(standing.with_work / standing.live) - standing.mine)
     due = [row.shard for row in heads if row.ready_at <= tx.now_ms]
     if wanted > 0 and due:
-        _take(tx, taken, due, wanted, left)
+        most_urls = NO_LIMIT if left == NO_LIMIT else fair_pages(left, standing.with_work)
+        _take(tx, taken, due, wanted, left, most_urls)
     if not taken.claims:
         wait_s = min((tx.wait_s(row.ready_at) for row in heads), default=None)
         taken.wait_s = RECHECK_S if wait_s == 0 else wait_s  # 0: due, but beyond this worker's share, or untidy
     return taken
 
 
-def _take(tx: PostgresTransaction, taken: Taken, due: list[int], wanted: int, left: int) -> None:
+def _take(tx: PostgresTransaction, taken: Taken, due: list[int], wanted: int, left: int, most_urls: int) -> None:
     """Take from more and more shards until there are enough; which come first is chance, or all would meet in one."""
     random.shuffle(due)
     batch = len(due) if len(due) <= FEW_SHARDS else FIRST_SHARDS
@@ -73,7 +75,7 @@ def _take(tx: PostgresTransaction, taken: Taken, due: list[int], wanted: int, le
         share = _most_overdue(tx, some, wanted)
         # What the page limit leaves is known only after each shard; without one they travel together.
         for part in [list(share)] if left == NO_LIMIT else [[shard] for shard in share]:
-            found = _claim_shards(tx, taken, {shard: share[shard] for shard in part}, left)
+            found = _claim_shards(tx, taken, {shard: share[shard] for shard in part}, left, most_urls)
             wanted -= len(found)
             if left < NO_LIMIT:
                 left -= sum(len(claim.urls) for claim in found)
@@ -86,11 +88,13 @@ def _most_overdue(tx: PostgresTransaction, shards: Sequence[int], sites: int) ->
     return Counter(row.shard for row in rows[:sites])
 
 
-def _claim_shards(tx: PostgresTransaction, taken: Taken, share: Mapping[int, int], left: int) -> list[Claim]:
+def _claim_shards(
+    tx: PostgresTransaction, taken: Taken, share: Mapping[int, int], left: int, most_urls: int
+) -> list[Claim]:
     answers = tx.each("claim", [
         {
             "shard": shard, "sites": sites, "worker": tx.worker, "now_ms": tx.now_ms, "delay_ms": tx.delay_ms,
-            "left": left, "more_hosts": MORE_HOSTS, "site_limit": tx.site_limit,
+            "left": left, "most_urls": most_urls, "more_hosts": MORE_HOSTS, "site_limit": tx.site_limit,
         }
         for shard, sites in share.items()
     ])  # fmt: skip

@@ -12,7 +12,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from gossamer.frontier import NO_TERMS, FrontierError
-from gossamer.frontier.batches import RecentLinks, count_claims, count_links
+from gossamer.frontier.batches import RecentLinks, count_claims, count_links, odd_ports, ports_of
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.moving import MovedError, State
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
@@ -34,6 +34,8 @@ from gossamer.frontier.postgres.recovering import (
     take_over,
 )
 from gossamer.frontier.postgres.releasing import free_sites, owned_sites
+from gossamer.frontier.postgres.sharing import share_out
+from gossamer.frontier.shares import UNCHANGED
 from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.postgres.transaction import PostgresTransaction
-    from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
+    from gossamer.records import AddressShare, Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
 
 T = TypeVar("T")
 
@@ -151,6 +153,9 @@ class PostgresFrontier:
     def exclusions(self) -> frozenset[str]:
         return frozenset(row.site for row in self._database.rows("exclusions"))
 
+    def seed_ports(self) -> frozenset[int]:
+        return ports_of(self._database.rows("crawl")[0].seed_ports)
+
     def readmissions(self) -> int:
         (row,) = self._database.rows("readmissions")
         return int(row.readmissions)
@@ -225,7 +230,9 @@ class PostgresFrontier:
         self._watch = LeaseWatch(self.lease_s)
         return self._database.worker
 
-    def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
+    def heartbeat(
+        self, figures: Mapping[str, float], exclusions_version: int = 0, share: AddressShare = UNCHANGED
+    ) -> Orders | Gone:
         def work(tx: PostgresTransaction) -> Orders | Gone:
             shard = worker_shard(tx.worker)
             if not tx.run("beat", shard=shard, worker=tx.worker, figures=json.dumps(dict(figures))):
@@ -236,6 +243,8 @@ class PostgresFrontier:
                 state=CrawlState(tx.state),
                 exclusions_version=tx.exclusions,
                 excluded=frozenset(row.site for row in tx.run("exclusions")) if news else None,
+                share=share_out(tx, share),
+                seed_ports=tx.seed_ports,
             )
 
         orders = self._database.run("heartbeat", work)
@@ -248,12 +257,25 @@ class PostgresFrontier:
         new = 0
         for start in range(0, len(unknown), ADD_LINKS):
             part = unknown[start : start + ADD_LINKS]
+            self._add_seed_ports(part)
             self._database.make_stage()
             admitted, added = self._forgetting(lambda: self._database.run("add", lambda tx: _add(tx, part)))  # noqa: B023
             new += added
             self._recent.remember(admitted)
         count_links(len(links), new)
         return new
+
+    def _add_seed_ports(self, links: Sequence[Link]) -> None:
+        """Note the ports of seeds before the seeds, in a transaction of its own: claims may lock the crawl's row."""
+        if not (ports := odd_ports(links)):
+            return
+
+        def work(tx: PostgresTransaction) -> None:
+            tx.has_written = bool(new := ports - tx.seed_ports)
+            if new:
+                tx.run("add_seed_ports", ports=[*map(str, sorted(new))])
+
+        self._database.run("add_seed_ports", work)
 
     def add_each(self, batches: Iterable[Sequence[Link]]) -> Iterator[int]:
         """Two at once: while the server works for one connection, the other one's batch is prepared."""

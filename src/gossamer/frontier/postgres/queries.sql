@@ -10,7 +10,7 @@
 -- Reads the terms of the crawl, at the start of every transaction. The server's clock comes with them: each worker
 -- compares it with the time that it carries forward itself.
 SELECT state, delay_ms, page_limit, site_limit, scope, exclusions, offset_ms, clock_runs, identity, standing, move,
-       moved_to, extract(epoch FROM clock_timestamp())::float8 * 1000 AS server_ms
+       moved_to, seed_ports, extract(epoch FROM clock_timestamp())::float8 * 1000 AS server_ms
 FROM crawl WHERE crawl = %(crawl)s
 
 -- name: begin_snapshot
@@ -49,6 +49,12 @@ UPDATE crawl SET offset_ms = %(offset_ms)s, clock_runs = clock_runs + 1 WHERE cr
 -- name: saved_clock
 -- Reads the latest crawl time that was ever saved: nothing was written at a later one.
 SELECT coalesce(max(clock_ms), 0)::int8 AS clock_ms FROM tally WHERE crawl = %(crawl)s
+
+-- name: add_seed_ports
+-- Adds ports to those of the seeds. One statement: of two at once, the second waits and adds to what the first wrote.
+UPDATE crawl SET seed_ports = (
+    SELECT string_agg(DISTINCT port, ',') FROM unnest(string_to_array(seed_ports, ',') || %(ports)s::text[]) AS port)
+WHERE crawl = %(crawl)s
 
 -- name: order
 -- Sets what all workers are told with their next heartbeat.
@@ -107,12 +113,16 @@ COPY stage (n, shard, site_id, url_hash, depth) FROM STDIN (FORMAT BINARY)
 SELECT d.site_id FROM unnest(%(shards)s::int2[], %(sites)s::int8[]) AS d (shard, site_id) CROSS JOIN LATERAL (
     SELECT 1 FROM site s WHERE s.shard = d.shard AND s.crawl = %(crawl)s AND s.site_id = d.site_id AND s.seeded LIMIT 1) s
 
--- name: seeded_hosts
--- Finds which of these hosts are seeded, for the scope `host`; LATERAL as in `unseen`.
+-- name: seeded_names
+-- Finds which of these names have a seeded host, whatever its scheme and port, for the scope `host`; LATERAL as in
+-- `unseen`. The index finds the hosts of a site: a range of names would need a collation that the database may not have.
 SELECT d.site_id, d.name
-FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(hosts)s::text[]) AS d (shard, site_id, name) CROSS JOIN LATERAL (
+FROM unnest(%(shards)s::int2[], %(sites)s::int8[], %(names)s::text[]) AS d (shard, site_id, name) CROSS JOIN LATERAL (
     SELECT 1 FROM host h
-    WHERE h.shard = d.shard AND h.crawl = %(crawl)s AND h.site_id = d.site_id AND h.name = d.name AND h.seeded LIMIT 1) h
+    WHERE h.shard = d.shard AND h.crawl = %(crawl)s AND h.site_id = d.site_id AND h.seeded AND (
+        h.name IN ('http://' || d.name, 'https://' || d.name)
+        OR starts_with(h.name, 'http://' || d.name || ':') OR starts_with(h.name, 'https://' || d.name || ':'))
+    LIMIT 1) h
 
 -- name: unseen
 -- Finds, with one look per link, which are not known yet and which are known at a greater depth. Here and elsewhere
@@ -242,10 +252,11 @@ SELECT c.shard, f.ready_at, f.arrival FROM unnest(%(shards)s::int2[]) AS c (shar
 -- hide no site.
 -- A site is taken only if its first URLs are all eligible. A site with URLs that woke up, URLs of a blocked host, or
 -- no URLs at all comes back without owner, and is put in order in a transaction of its own. The number of URLs is the
--- rule of `urls_per_claim`, within the limit of a site's pages; `left` is what the page limit leaves.
+-- rule of `urls_per_claim`, within the limit of a site's pages; `left` is what the page limit leaves, and `most_urls`
+-- what it leaves one site.
 WITH due AS MATERIALIZED (
     SELECT s.site_id, s.ready_at, s.arrival, greatest(s.delay_ms, %(delay_ms)s) AS delay_ms,
-           greatest(0, %(site_limit)s - s.pages) AS most_urls
+           least(greatest(0, %(site_limit)s - s.pages), %(most_urls)s) AS most_urls
     FROM site s
     WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.owner IS NULL AND s.has_work AND NOT s.excluded
       AND s.ready_at <= %(now_ms)s
@@ -467,6 +478,24 @@ VALUES (%(shard)s, %(crawl)s, %(worker)s, %(home)s, %(label)s, clock_timestamp()
 -- Counts a heartbeat. No row comes back if the worker was declared dead: it then learns that it is gone.
 UPDATE worker SET beats = beats + 1, figures = %(figures)s, beat_at = clock_timestamp()
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s AND NOT gone RETURNING beats
+
+-- name: shares
+-- Reads this worker's share of each address, how many workers live, and what the others have together: the index
+-- worker_live.
+SELECT max(share_parts) FILTER (WHERE worker = %(worker)s) AS parts,
+       max(share_version) FILTER (WHERE worker = %(worker)s) AS version, count(*) AS live,
+       coalesce(sum(share_parts) FILTER (WHERE worker <> %(worker)s), 0)::int8 AS others
+FROM worker WHERE crawl = %(crawl)s AND NOT gone
+
+-- name: lock_shares
+-- Lets one transaction at a time raise a share: it then sees, in its next statement, all shares that were raised
+-- before. A transaction that lowers a share needs no lock: until it commits, the others see the larger one.
+SELECT 1 FROM pg_advisory_xact_lock(%(shares_lock)s, %(crawl)s)
+
+-- name: set_share
+-- Changes this worker's share. Only its own heartbeats do that.
+UPDATE worker SET share_parts = %(parts)s, share_version = %(version)s
+WHERE shard = %(shard)s AND crawl = %(crawl)s AND worker = %(worker)s
 
 -- name: end_silent
 -- Ends a silent worker by compare-and-set: a worker that showed life since the observer looked lives on, and of many

@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gossamer.frontier.batches import ports_of
 from gossamer.frontier.moving import MovedError, Standing, State
 from gossamer.frontier.postgres.keys import SiteKey, site_key, worker_shard
 from gossamer.records import Scope
@@ -57,6 +58,7 @@ class PostgresTransaction:
         self.site_limit: int = row.site_limit if self.has_site_limit else NO_SITE_LIMIT
         self.scope = Scope(row.scope)
         self.exclusions: int = row.exclusions
+        self.seed_ports = ports_of(row.seed_ports)
         self.has_written = True  # an operation that changed nothing says so, and costs no commit
         self.counts: defaultdict[int, Counter[str]] = defaultdict(Counter)  # by worker
         self.given_up: Counter[str] = Counter()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from gossamer.frontier.batches import odd_ports
 from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Scope
+from gossamer.urls import name_in_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +31,20 @@ def within_scope(tx: SqliteTransaction, links: Sequence[Link]) -> list[Link]:
 
 
 def _place(scope: Scope, link: Link) -> tuple[str, str]:
-    return (link.site, link.host if scope is Scope.HOST else "")
+    return (link.site, name_in_url(link.host) if scope is Scope.HOST else "")
 
 
 def _is_seeded(tx: SqliteTransaction, place: tuple[str, str]) -> bool:
-    site, host = place
-    statement = SQL["is_seeded_host"] if host else SQL["is_seeded_site"]
-    return tx.execute(statement, {"site": site, "host": host}).fetchone() is not None
+    site, name = place
+    statement = SQL["is_seeded_name"] if name else SQL["is_seeded_site"]
+    return tx.execute(statement, {"site": site, "name": name}).fetchone() is not None
+
+
+def add_seed_ports(tx: SqliteTransaction, links: Sequence[Link]) -> None:
+    """Note the ports of seeds."""
+    if new := odd_ports(links) - tx.seed_ports:
+        tx.seed_ports |= new
+        tx.execute(SQL["save_seed_ports"], {"ports": ",".join(map(str, sorted(tx.seed_ports)))})
 
 
 def add_links(tx: SqliteTransaction, links: Sequence[Link]) -> int:

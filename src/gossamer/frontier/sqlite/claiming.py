@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from gossamer.frontier import urls_per_claim
+from gossamer.frontier import fair_pages, urls_per_claim
 from gossamer.frontier.sqlite.barring import count_given_up, is_spent, spend_site
 from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import Claim, HostState, QueuedUrl, Reason
@@ -25,6 +25,7 @@ RECHECK_S = 1.0  # when a claim depends on what others give back
 def claim_due(tx: SqliteTransaction, worker: int, sites: int) -> list[Claim]:
     """Own at most `sites` due sites, within this worker's fair share and the page limit."""
     sites = min(sites, _fair_share(tx, worker))
+    most_urls = None if tx.pages_left is None else fair_pages(tx.pages_left, tx.sites_with_work)
     claims: list[Claim] = []
     while len(claims) < sites and tx.pages_left != 0:
         due = tx.execute(SQL["due_sites"], {
@@ -32,7 +33,7 @@ def claim_due(tx: SqliteTransaction, worker: int, sites: int) -> list[Claim]:
         }).fetchall()  # fmt: skip
         if not due:
             break
-        claims += [claim for site in due if tx.pages_left != 0 and (claim := _claim_site(tx, worker, site))]
+        claims += [claim for site in due if tx.pages_left != 0 and (claim := _claim_site(tx, worker, site, most_urls))]
     return claims
 
 
@@ -65,7 +66,7 @@ def _fair_share(tx: SqliteTransaction, worker: int) -> int:
     return max(0, math.ceil(tx.sites_with_work / live) - mine)
 
 
-def _claim_site(tx: SqliteTransaction, worker: int, site: sqlite3.Row) -> Claim | None:
+def _claim_site(tx: SqliteTransaction, worker: int, site: sqlite3.Row, most_urls: int | None) -> Claim | None:
     """Own a due site if it has an eligible URL; if not, put it to rest until it has."""
     if is_spent(tx, site["pages"]):  # the limit was lowered, or a late report brought pages
         spend_site(tx, site["site_id"])
@@ -74,9 +75,9 @@ def _claim_site(tx: SqliteTransaction, worker: int, site: sqlite3.Row) -> Claim 
     urls = urls_per_claim(delay_s)
     if tx.site_limit is not None:
         urls = min(urls, tx.site_limit - site["pages"])
+    if tx.pages_left is not None and most_urls is not None:
+        urls = min(urls, tx.pages_left, most_urls)
     rows = _eligible(tx, site["site_id"], urls)
-    if tx.pages_left is not None:
-        rows = rows[: tx.pages_left]
     if not rows:
         put_to_rest(tx, site["site_id"])
         return None

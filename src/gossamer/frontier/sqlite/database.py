@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from gossamer import metrics
 from gossamer.errors import GossamerError
+from gossamer.frontier.batches import ports_of
 from gossamer.frontier.moving import MovedError, Standing, State
 from gossamer.frontier.sql import read_statements, refuse_older_workers
 from gossamer.records import Scope
@@ -61,6 +62,7 @@ class SqliteTransaction:
         self.site_limit: int | None = row["site_limit"]
         self.scope = Scope(row["scope"])
         self.exclusions: int = row["exclusions"]
+        self.seed_ports = ports_of(row["seed_ports"])
         self.next_seq: int = row["next_seq"]
         self.sites: int = row["sites"]
         self.sites_with_work: int = row["sites_with_work"]

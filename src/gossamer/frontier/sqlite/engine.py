@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from gossamer.frontier import NO_TERMS, FrontierError
-from gossamer.frontier.batches import RecentLinks, count_claims, count_links
+from gossamer.frontier.batches import RecentLinks, count_claims, count_links, ports_of
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.moving import MovedError, State
-from gossamer.frontier.sqlite.adding import add_links, within_scope
+from gossamer.frontier.shares import UNCHANGED
+from gossamer.frontier.sqlite.adding import add_links, add_seed_ports, within_scope
 from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
 from gossamer.frontier.sqlite.barring import forget_done, unbar, wake_spent, walk_all_queued, walk_barred
 from gossamer.frontier.sqlite.claiming import claim_due, until_claimable
@@ -21,6 +22,7 @@ from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_v
 from gossamer.frontier.sqlite.database import SQL, Readable, SqliteDatabase, SqliteTransaction
 from gossamer.frontier.sqlite.reader import SqliteReader
 from gossamer.frontier.sqlite.reading import crawl_stats, find_hosts, find_site, find_url
+from gossamer.frontier.sqlite.sharing import share_out
 from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier.clock import Clock
-    from gossamer.records import Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
+    from gossamer.records import AddressShare, Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
 
 ADD_LINKS = 2_000  # per transaction of `add`: about 30 ms, so that heartbeats get through
 FREE_SITES = 2_000  # per transaction of `recover`
@@ -128,6 +130,10 @@ class SqliteFrontier:
         return frozenset(row["site"] for row in self._database.rows("exclusions"))
 
     @_read()
+    def seed_ports(self) -> frozenset[int]:
+        return ports_of(self._database.rows("crawl")[0]["seed_ports"])
+
+    @_read()
     def readmissions(self) -> int:
         return int(self._database.rows("crawl")[0]["readmissions"])
 
@@ -188,7 +194,9 @@ class SqliteFrontier:
         self._worker = worker
         return worker
 
-    def heartbeat(self, figures: Mapping[str, float], exclusions_version: int = 0) -> Orders | Gone:
+    def heartbeat(
+        self, figures: Mapping[str, float], exclusions_version: int = 0, share: AddressShare = UNCHANGED
+    ) -> Orders | Gone:
         with self._transaction("heartbeat") as tx:
             figures_text = json.dumps(dict(figures))
             beat = tx.execute(SQL["beat"], {"worker": self._worker, "figures": figures_text, "beat_at": time.time()})
@@ -199,6 +207,8 @@ class SqliteFrontier:
                 state=CrawlState(tx.state),
                 exclusions_version=tx.exclusions,
                 excluded=self.exclusions() if news else None,
+                share=share_out(tx, self._worker, share),
+                seed_ports=tx.seed_ports,
             )
 
     def add(self, links: Sequence[Link]) -> int:
@@ -207,6 +217,7 @@ class SqliteFrontier:
         for start in range(0, len(unknown), ADD_LINKS):
             part = unknown[start : start + ADD_LINKS]
             with self._transaction("add") as tx:
+                add_seed_ports(tx, part)
                 admitted = within_scope(tx, part)
                 new += add_links(tx, admitted)
             self._recent.remember(admitted)  # plant: refused-links-remembered

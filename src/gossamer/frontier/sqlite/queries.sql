@@ -12,7 +12,7 @@ BEGIN IMMEDIATE
 -- row.
 SELECT normaliser, suffix_list, state, delay_ms, page_limit, scope, clock_ms, clock_offset_ms, exclusions, next_seq,
        site_limit, readmissions, sites, sites_with_work, known, done, pages, given_up, in_hand, identity, standing, move,
-       moved_to
+       moved_to, seed_ports
 FROM crawl
 
 -- name: save_crawl
@@ -48,6 +48,10 @@ DELETE FROM temp.stage
 INSERT INTO temp.stage (seq, site_id, url_hash, host, url, depth, rank, seeded, hops, via, kind)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
+-- name: save_seed_ports
+-- Lists the ports of all seeds. The list was read in the same transaction.
+UPDATE crawl SET seed_ports = :ports
+
 -- name: site_number
 -- Finds the number of a site, and whether it is seeded. The name is unique.
 SELECT site_id, seeded FROM site WHERE name = :site
@@ -72,9 +76,14 @@ ON CONFLICT (site_id, name) DO UPDATE SET seeded = 1
 -- Returns a row if the scope `site` admits a link: its site is seeded.
 SELECT 1 FROM site WHERE name = :site AND seeded = 1
 
--- name: is_seeded_host
--- Returns a row if the scope `host` admits a link: its host is seeded.
-SELECT 1 FROM site JOIN host USING (site_id) WHERE site.name = :site AND host.name = :host AND host.seeded = 1
+-- name: is_seeded_name
+-- Returns a row if the scope `host` admits a link: a host of this name is seeded, whatever its scheme and port. `;` is
+-- the character after `:`, so that each range holds one name with every port.
+SELECT 1 FROM site JOIN host USING (site_id)
+WHERE site.name = :site AND host.seeded = 1 AND (
+    host.name IN ('http://' || :name, 'https://' || :name)
+    OR (host.name > 'http://' || :name || ':' AND host.name < 'http://' || :name || ';')
+    OR (host.name > 'https://' || :name || ':' AND host.name < 'https://' || :name || ';'))
 
 -- name: add_seen
 -- Accepts the staged links. In key order, so that each page of the tree is touched once. A URL that stands twice in a
@@ -312,6 +321,16 @@ INSERT INTO worker (label, beat_at) VALUES (:label, :beat_at)
 -- name: beat
 -- Counts a heartbeat. No row changes if the worker was declared dead: it then learns that it is gone.
 UPDATE worker SET beats = beats + 1, figures = :figures, beat_at = :beat_at WHERE worker = :worker AND gone = 0
+
+-- name: shares
+-- Reads this worker's share of each address, how many workers live, and what the others have together.
+SELECT mine.share_parts, mine.share_version, count(*) AS live,
+       sum(CASE WHEN w.worker = mine.worker THEN 0 ELSE w.share_parts END) AS others
+FROM worker mine JOIN worker w ON w.gone = 0 WHERE mine.worker = :worker
+
+-- name: set_share
+-- Changes this worker's share. Transactions that write come one after the other, so the sum that was read still holds.
+UPDATE worker SET share_parts = :parts, share_version = :version WHERE worker = :worker
 
 -- name: is_gone
 -- Tells whether the worker that claims was declared dead. A dead worker gets nothing.

@@ -1,0 +1,1 @@
+"""The benchmarks that take files of the operator."""
