@@ -1,32 +1,22 @@
-"""A real pywb that replays archives, in an environment of its own.
-
-It cannot live in `.venv`: it needs brotlipy, which installs a package `brotli` in place of the one that Gossamer needs.
-What it consists of is pinned in `requirements-replay.lock`. The environment is made once and kept beyond any one clone.
-"""
+"""A real pywb that replays archives."""
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
 import http.client
-import os
-import shutil
 import socket
 import subprocess
-import sys
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tests.archive_tools import tools_python
 from tests.end_to_end.crawls import wait_until
 from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-LOCK_FILE = Path(__file__).parents[2] / "requirements-replay.lock"
 COLLECTION = "crawl"
-INSTALL_S = 200
 _START = "from pywb.apps.cli import wayback; wayback()"
 _CONFIGURATION = """\
 collections:
@@ -34,10 +24,6 @@ collections:
     index_paths: {folder}/
     archive_paths: {folder}/
 """
-
-
-class MissingError(Exception):
-    """pywb is not available here; the message says why."""
 
 
 class Replayed(NamedTuple):
@@ -68,7 +54,7 @@ class Pywb:
 @contextmanager
 def replaying(archives: Path, folder: Path) -> Iterator[Pywb]:
     """Run a pywb that replays a folder of archives, by the indexes beside them; its own files go into `folder`."""
-    python = python_with_pywb()
+    python = tools_python()
     folder.mkdir()
     (folder / "config.yaml").write_text(_CONFIGURATION.format(name=COLLECTION, folder=archives.resolve()))
     port = free_port()
@@ -97,47 +83,3 @@ def _listens(process: subprocess.Popen[bytes], port: int) -> bool:
     assert process.poll() is None, "pywb has ended"
     with socket.socket() as connection:
         return connection.connect_ex(("127.0.0.1", port)) == 0
-
-
-def python_with_pywb() -> Path:
-    """Return the Python of an environment that has pywb; make the environment if there is none."""
-    base = os.path.realpath(sys.executable)
-    made_of = LOCK_FILE.read_bytes() + f"{base} {sys.version}".encode()
-    try:
-        store = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-tests"
-        store.mkdir(parents=True, exist_ok=True)
-        folder = store / f"pywb-{hashlib.sha256(made_of).hexdigest()[:16]}"
-        with (store / "pywb.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not folder.exists():
-                _install(base, folder)
-    except OSError as error:
-        raise MissingError(f"its environment cannot be made ({error})") from None
-    return folder / "bin" / "python"
-
-
-def _install(base: str, folder: Path) -> None:
-    """Make the environment under another name first, so that it is whole if it has its own."""
-    scratch = folder.with_name(f"{folder.name}-new")
-    shutil.rmtree(scratch, ignore_errors=True)
-    options = ["--require-hashes", "--no-deps", "--no-input", "--disable-pip-version-check", "--retries=1"]
-    commands: list[list[str | Path]] = [
-        [base, "-m", "venv", scratch],
-        [scratch / "bin" / "python", "-m", "pip", "install", *options, "--requirement", LOCK_FILE],
-        [scratch / "bin" / "python", "-c", "import pywb.apps.cli"],
-    ]
-    for command in commands:
-        try:
-            run = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=INSTALL_S,
-                env=os.environ | {"PIP_USER": "0"},  # where that is set, pip refuses to work inside an environment
-            )
-        except subprocess.TimeoutExpired:
-            raise MissingError(f"installing it took more than {INSTALL_S} s") from None
-        if run.returncode:
-            said = [line for line in (run.stdout + run.stderr).splitlines() if line.strip()]
-            raise MissingError(f"it cannot be installed ({said[-1].strip() if said else command[2]})")
-    scratch.rename(folder)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import subprocess
 import threading
 import zlib
 from contextlib import contextmanager
@@ -16,8 +18,9 @@ import zstandard
 
 from gossamer.store.reading import last_pages
 from gossamer.store.scanning import Record, scan
+from tests.archive_tools import MissingError, tools_python
 from tests.end_to_end.crawls import EMAIL, Start
-from tests.end_to_end.pywb import MissingError, Pywb, replaying
+from tests.end_to_end.pywb import Pywb, replaying
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,6 +93,9 @@ ANSWERS = {
     "/twin-2": encoded("twin", ""),
     "/gzip-twin-1": encoded("gzip-twin", "gzip"),
     "/gzip-twin-2": encoded("gzip-twin", "gzip"),
+    "/a%2Fb": Sent(body=b"slash", type="text/plain"),
+    "/100%?B=%28&a-b=1&a=%5E": Sent(body=b"per cent", type="text/plain"),
+    "/q?x=1&our-sid=" + "0a" * 16: Sent(body=b"session", type="text/plain"),
 }
 NEGOTIATED = "/negotiated"  # in the first encoding of `ENCODERS` that the crawler accepts
 FRONT = Sent(body="".join(f'<a href="{path}">a page</a> ' for path in (*ANSWERS, NEGOTIATED)).encode())
@@ -210,6 +216,20 @@ def test_duplicates_are_replayed_from_revisit_records(replay: Replay) -> None:
     revisits = {each.headers["warc-target-uri"] for each in records if each.headers["warc-type"] == "revisit"}
     assert len(revisits & {replay.server.url("/twin-1"), replay.server.url("/twin-2")}) == 1
     assert len(revisits & {replay.server.url("/gzip-twin-1"), replay.server.url("/gzip-twin-2")}) == 1
+
+
+def test_the_indexes_are_those_that_cdxj_indexer_makes(replay: Replay) -> None:
+    for segment in replay.archives.glob("*.warc.gz"):
+        command = [str(tools_python()), "-W", "ignore", "-m", "cdxj_indexer.main", "--sort", str(segment)]
+        made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        ours = (segment.parent / segment.name.replace(".warc.gz", ".cdxj")).read_text()
+        assert entries(made) == entries(ours)
+
+
+def entries(index: str) -> list[tuple[str, str, dict[str, str]]]:
+    """The lines of an index, in their order."""
+    split = [line.split(" ", 2) for line in index.splitlines()]
+    return [(key, moment, json.loads(details)) for key, moment, details in split]
 
 
 def test_without_archives_pages_may_come_as_zstd(tmp_path: Path) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gossamer.store.checking import check
+from gossamer.records import PageRow
+from gossamer.store.checking import Flaw, check
 from gossamer.store.names import journal_path
 from gossamer.store.reading import find_pages, last_pages, pages, row_files
 from gossamer.store.repair import repair
 from gossamer.store.schemas import PAGES
-from tests.store.samples import keep, new_store, numbers
+from gossamer.store.warc import encode_exchange
+from tests.store.samples import fetched, keep, new_store, numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,3 +80,20 @@ def test_every_type_of_column_has_an_empty_value() -> None:
     assert completed.schema == PAGES.schema
     assert completed["url"].to_pylist() == ["a", "b"]
     assert sum(column.null_count for column in completed.columns) == 0
+
+
+def test_an_index_with_keys_of_version_0_1_is_sound_and_one_with_any_other_key_is_not(tmp_path: Path) -> None:
+    url = "https://www.example.org:8443/a%2Fb//?b=1&a-b=2&a=3"
+    exchange = encode_exchange(replace(fetched(0), url=url))
+    with new_store(tmp_path) as store:
+        row = PageRow(url=url, fetched_at=fetched(0).started_at, status=200, content_type="text/html")
+        row = row._replace(payload_digest=exchange.payload_digest)
+        store.keep_page(row, exchange.archive, exchange.response_offset)
+    (index,) = (tmp_path / "warc").glob("*.cdxj")
+    line = index.read_bytes()
+    assert line.startswith(b"org,example:8443)/a/b?a=3&a-b=2&b=1 ")
+    details = line.partition(b" ")[2]
+    index.write_bytes(b"org,example:8443)/a%2fb?a-b=2&a=3&b=1 " + details)
+    assert check(tmp_path).problems == []
+    index.write_bytes(b"org,example:8443)/a%2fb?a-b=2&a=3&b=0 " + details)
+    assert [problem.flaw for problem in check(tmp_path).problems] == [Flaw.WRONG_INDEX]

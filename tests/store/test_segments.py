@@ -95,22 +95,6 @@ def test_the_index_leads_others_to_every_record_by_seeking(crawl: Path) -> None:
     assert found == {fetched(number).url for number in range(60)}
 
 
-@pytest.mark.parametrize(
-    ("url", "key"),
-    [
-        ("https://www.example.org/", "org,example)/"),
-        ("http://www2.example.co.uk/A/B/?b=2&a=1", "uk,co,example)/a/b?a=1&b=2"),
-        ("https://example.org:8443/x/", "org,example:8443)/x"),
-        ("http://192.0.2.7/x", "7,2,0,192)/x"),
-        ("http://[2001:db8::1]:8080/x?", "2001:db8::1:8080)/x"),
-        ("https://example.org/p//q/?z&y=%C3%A9", "org,example)/p/q?y=%c3%a9&z"),
-        ("https://www.org//", "org)/"),
-    ],
-)
-def test_keys_are_those_of_other_archives(url: str, key: str) -> None:
-    assert surt(url) == key
-
-
 def test_half_a_line_is_no_line() -> None:
     line = index_line(
         url="https://example.org/", at=0.0, status=200, content_type="", digest="", offset=12, length=34, filename="a"

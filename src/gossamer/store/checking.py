@@ -13,9 +13,10 @@ from xxhash import xxh3_64_intdigest, xxh3_128_digest
 
 from gossamer.errors import GossamerError
 from gossamer.store import names
-from gossamer.store.cdxj import read_line
+from gossamer.store.cdxj import read_line, surt
 from gossamer.store.damage import DamagedError
 from gossamer.store.files import entries
+from gossamer.store.old_keys import old_surt
 from gossamer.store.parts import check_part
 from gossamer.store.quarantine import read_quarantine
 from gossamer.store.reading import find_record, row_files
@@ -199,11 +200,18 @@ def _check_index(segment: Path, records: _Records, checked: Checked) -> None:
             if details is None or line < previous:
                 checked.note(Flaw.WRONG_INDEX, index, f"line {number} is no entry, or not in order")
                 return
-            if not records.has_line(int(details["offset"]), line):
+            offset = int(details["offset"])
+            if not (records.has_line(offset, line) or records.has_line(offset, _with_new_key(line, details["url"]))):
                 checked.note(Flaw.WRONG_INDEX, index, f"line {number} does not match its record")
             previous = line
     if number != len(records):
         checked.note(Flaw.WRONG_INDEX, index, f"{count(number, 'line')} for {count(len(records), 'answer')}")
+
+
+def _with_new_key(line: bytes, url: str) -> bytes:
+    """Return a line of an index with the key that this version writes, if it has that of version 0.1."""
+    key, _, rest = line.partition(b" ")
+    return b"%s %s" % (surt(url).encode(), rest) if key == old_surt(url).encode() else line
 
 
 def _batches(folder: Path, table: Table, checked: Checked) -> Iterator[pa.RecordBatch]:

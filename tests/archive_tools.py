@@ -1,0 +1,67 @@
+"""Programs of others that read archives (pywb, cdxj-indexer, wacz, Datasette), in an environment of their own.
+
+They cannot live in `.venv`: pywb needs brotlipy, which installs a package `brotli` in place of the one that Gossamer
+needs. What the environment consists of is pinned in `requirements-replay.lock`. It is made once and kept beyond any one
+clone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+LOCK_FILE = Path(__file__).parents[1] / "requirements-replay.lock"
+INSTALL_S = 270
+
+
+class MissingError(Exception):
+    """The programs are not available here; the message says why."""
+
+
+def tools_python() -> Path:
+    """Return the Python of the environment; make the environment if there is none."""
+    base = os.path.realpath(sys.executable)
+    made_of = LOCK_FILE.read_bytes() + f"{base} {sys.version}".encode()
+    try:
+        store = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gossamer-tests"
+        store.mkdir(parents=True, exist_ok=True)
+        folder = store / f"archive-tools-{hashlib.sha256(made_of).hexdigest()[:16]}"
+        with (store / "archive-tools.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                _install(base, folder)
+    except OSError as error:
+        raise MissingError(f"its environment cannot be made ({error})") from None
+    return folder / "bin" / "python"
+
+
+def _install(base: str, folder: Path) -> None:
+    """Make the environment under another name first, so that it is whole if it has its own."""
+    scratch = folder.with_name(f"{folder.name}-new")
+    shutil.rmtree(scratch, ignore_errors=True)
+    options = ["--require-hashes", "--no-deps", "--no-input", "--disable-pip-version-check", "--retries=1"]
+    commands: list[list[str | Path]] = [
+        [base, "-m", "venv", scratch],
+        [scratch / "bin" / "python", "-m", "pip", "install", *options, "--requirement", LOCK_FILE],
+        [scratch / "bin" / "python", "-c", "import pywb.apps.cli, cdxj_indexer, wacz.main, datasette.app"],
+    ]
+    for command in commands:
+        try:
+            run = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=INSTALL_S,
+                env=os.environ | {"PIP_USER": "0"},  # where that is set, pip refuses to work inside an environment
+            )
+        except subprocess.TimeoutExpired:
+            raise MissingError(f"installing it took more than {INSTALL_S} s") from None
+        if run.returncode:
+            said = [line for line in (run.stdout + run.stderr).splitlines() if line.strip()]
+            raise MissingError(f"it cannot be installed ({said[-1].strip() if said else command[2]})")
+    scratch.rename(folder)
