@@ -116,12 +116,9 @@ def work(open_frontier: Callable[[], Frontier], number: int, turns_wanted: int) 
 
 
 def _within(seconds: float) -> float:
-    return sum(
-        sample.value
-        for metric in metrics.FRONTIER_OPERATION_SECONDS.collect()
-        for sample in metric.samples
-        if sample.name.endswith("_bucket") and sample.labels["le"] == str(seconds)
-    )
+    histogram = metrics.FRONTIER_OPERATION_SECONDS
+    buckets = histogram.buckets.index(seconds) + 1
+    return sum(sum(cell.numbers[1 : buckets + 1]) for cell in histogram.cells.values())
 
 
 def run(open_frontier: Callable[[], Frontier], processes: int, turns_each: int) -> History:

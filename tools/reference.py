@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 import click
-from prometheus_client import Counter, Histogram
 
 from gossamer import metrics
 from gossamer.cli import gossamer
@@ -207,23 +206,24 @@ What `reason` may be in `requests`, and why a URL is given up: {reasons}.
 
 
 def _metrics() -> str:
-    rows = []
-    for metric in vars(metrics).values():
-        if isinstance(metric, metrics.WorkerCounter):
-            labels = ", ".join(f"`{label}`" for label in metric.labels)
-            rows.append((f"`{metric.name}`", "counter", labels, f"{metric.documentation}."))
-        elif isinstance(metric, Counter | Histogram):
-            (described,) = metric.describe()
-            name = f"{described.name}_total" if described.type == "counter" else described.name
-            labels = ", ".join(f"`{label}`" for label in metric._labelnames)  # noqa: SLF001  # the only place that has them
-            rows.append((f"`{name}`", described.type, labels, f"{described.documentation}."))
+    rows = [
+        (
+            f"`{metric.name}`",
+            metric.kind,
+            ", ".join(f"`{label}`" for label in metric.label_names),
+            f"{metric.documentation}.",
+            metric.question,
+        )
+        for metric in metrics.Metric.declared.values()
+    ]
     return f"""# Metrics
 
-Every worker counts these since it started, as Prometheus would have them, in `gossamer.metrics.REGISTRY`. No command
-serves them yet; [`gossamer status`](cli.md#gossamer-status) and [`gossamer top`](cli.md#gossamer-top) show the
-figures that workers send with their heartbeats.
+`gossamer crawl --metrics 9464` serves these to Prometheus at `http://127.0.0.1:9464/metrics`: the whole crawl of a
+machine, added up over its supervisor, its workers and their page processes. Counters and histograms begin at 0 when a
+crawl starts, and none falls when a worker or a page process is replaced. [Operations](../operations.md) says how to
+scrape them.
 
-{_table(("name", "type", "labels", "meaning"), rows)}
+{_table(("name", "type", "labels", "meaning", "which question it answers"), rows)}
 """
 
 

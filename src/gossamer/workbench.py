@@ -54,8 +54,8 @@ class SiteInHand:
     """A site that this worker owns. The code of its turn may change the attributes above the line."""
 
     __slots__ = (
-        "address", "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "kept_bytes", "kept_urls",
-        "own_delay_s", "pages", "site", "ticket", "urls",
+        "address", "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "is_used", "kept_bytes",
+        "kept_urls", "own_delay_s", "pages", "site", "ticket", "urls",
     )  # fmt: skip
 
     def __init__(self, claim: Claim) -> None:
@@ -67,6 +67,7 @@ class SiteInHand:
         self.hosts: dict[str, HostState] = dict(claim.hosts)
         self.failures = claim.failures  # in a row
         self.pages = claim.pages  # stored so far
+        self.is_used = False  # it has had a turn
         # -- for the workbench only
         self.due_s = 0.0  # when its next turn may begin
         self.is_busy = False  # a turn is under way

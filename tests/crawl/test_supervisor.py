@@ -16,7 +16,7 @@ import pytest
 
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.records import Link
-from gossamer.supervisor import Callbacks, End, Ended, Progress, Supervisor, WorkerSetup, supervisor
+from gossamer.supervisor import Callbacks, End, Ended, MachineWatch, Progress, Supervisor, WorkerSetup, supervisor
 from gossamer.supervisor.lock import hold_folder
 from gossamer.supervisor.process import label_of
 from gossamer.urls import identify
@@ -93,6 +93,7 @@ class Run:
                 stats=self._stats,
                 setup=WorkerSetup(lock=lock, **self._setup),
                 callbacks=self._callbacks,
+                watch=MachineWatch(folder=self._folder, workers=1, reserve_bytes=0),
                 max_duration_s=self._max_duration_s,
             ).run()
 

@@ -95,7 +95,7 @@ def commands() -> dict[str, set[str]]:
 @cache
 def names() -> set[str]:
     """Return every name that documentation may use without being on the list of exceptions."""
-    described = [metric.name for metric in metrics.REGISTRY.collect()]
+    described = [metric.name for metric in metrics.Metric.declared.values()]
     in_sql = " ".join(path.read_text() for path in SOURCE.rglob("*.sql"))
     return {
         *declared(SECTIONS),
@@ -103,7 +103,6 @@ def names() -> set[str]:
         *map(str, RequestKind),
         *map(str, Trap),
         *described,
-        *(f"{name}_total" for name in described),
         *(column.name for table in views() for column in table.columns),
         *(name for public in gossamer.__all__ for name in dir(getattr(gossamer, public))),
         *inspect.signature(gossamer.Crawl).parameters,

@@ -50,7 +50,7 @@ def test_the_packages_as_they_are_keep_every_contract(copy: Path) -> None:
         ("gossamer/crawl/__init__.py", "import gossamer_simweb", "The crawler does not know the simulated web"),
         ("gossamer/cli/demo.py", "import gossamer_simweb.judge", "The crawler does not know the simulated web"),
         ("gossamer/records.py", "import sqlite3", "Database drivers are imported only"),
-        ("gossamer/metrics.py", "import psycopg.rows", "Database drivers are imported only"),
+        ("gossamer/metrics/samples.py", "import psycopg.rows", "Database drivers are imported only"),
         ("gossamer/urls.py", "import asyncio", "asyncio stays out"),
         ("gossamer/rules/__init__.py", "from asyncio import sleep", "asyncio stays out"),
         ("gossamer_simweb/judge.py", "import asyncio", "asyncio stays out"),

@@ -104,6 +104,7 @@ def _complete_files(_context: click.Context, _parameter: click.Parameter, begun:
 @_switch("--canonical")
 @click.option("--no-warc", is_flag=True, default=None, help="Keep tables only, without WARC archives.")
 @_setting("--min-free-space", "SIZE")
+@_setting("--metrics", "[ADDRESS:]PORT")
 @_setting("--log-level", "LEVEL")
 @click.option(
     "--config", type=_FILE, envvar="GOSSAMER_CONFIG",

@@ -19,7 +19,7 @@ from gossamer.rules.scope import ScopeSettings
 from gossamer.rules.sitemaps import SitemapSettings
 from gossamer.rules.traps import TrapSettings
 from gossamer.store.store import StoreSettings
-from gossamer.supervisor.settings import SupervisorSettings
+from gossamer.supervisor.settings import SupervisorSettings, WatchSettings
 from gossamer.workbench import WorkbenchSettings
 from gossamer.worker import WorkerSettings
 
@@ -95,6 +95,7 @@ SECTIONS: dict[str, type[Any]] = {
     "workbench": WorkbenchSettings,
     "worker": WorkerSettings,
     "supervisor": SupervisorSettings,
+    "watch": WatchSettings,
     "log": LogSettings,
 }
 
@@ -118,6 +119,7 @@ class Settings:
     workbench: WorkbenchSettings
     worker: WorkerSettings
     supervisor: SupervisorSettings
+    watch: WatchSettings
     log: LogSettings
 
 

@@ -16,7 +16,7 @@ from gossamer.crawl.announce import announce, warnings
 from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import naming_damage, open_for_start
 from gossamer.crawl.exclusions import apply_exclusions
-from gossamer.crawl.folder import SETTINGS_FILE, holds_crawl, make_folder, write_settings
+from gossamer.crawl.folder import FRONTIER_FILE, SETTINGS_FILE, holds_crawl, make_folder, write_settings
 from gossamer.crawl.log import LOG_FILE, has_terminal, open_log, reopen_log, rotate_log
 from gossamer.crawl.own_frontier import Own, find_own, note_own
 from gossamer.crawl.rejudging import rejudge
@@ -31,7 +31,7 @@ from gossamer.parse.text import check_choice
 from gossamer.seeds import STANDARD_INPUT
 from gossamer.store.names import QUARANTINE
 from gossamer.store.repair import repair
-from gossamer.supervisor import Callbacks, End, Ended, Progress, Supervisor, WorkerSetup
+from gossamer.supervisor import Callbacks, End, Ended, MachineWatch, Progress, Supervisor, WorkerSetup
 from gossamer.supervisor.lock import hold_folder, note_holder
 from gossamer.wording import count
 
@@ -227,6 +227,7 @@ async def _supervise(
         note_holder(opened.lock, started_at=started_at, troubles=progress.troubles, counted=progress.counted)
         reporter.show(progress)
 
+    watch = _machine_watch(folder, settings, workers)
     attended = has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
     supervisor = Supervisor(
         frontier=opened.frontier,
@@ -246,12 +247,37 @@ async def _supervise(
             reopen_log=reopen_log,
             is_terminal_gone=lambda: attended and not has_terminal(),
         ),
+        watch=watch,
         max_duration_s=settings.crawl.max_duration_s,
     )
-    ended = await supervisor.run()
+    with _serving_metrics(settings, watch, reporter):
+        ended = await supervisor.run()
     if ended.end is End.MISTAKE:
         raise GossamerError(ended.detail)
     return ended
+
+
+def _machine_watch(folder: Path, settings: Settings, workers: int) -> MachineWatch:
+    return MachineWatch(
+        folder=folder,
+        workers=workers,
+        reserve_bytes=settings.store.min_free_space_bytes,
+        database=None if settings.frontier.frontier else folder / FRONTIER_FILE,
+    )
+
+
+@contextmanager
+def _serving_metrics(settings: Settings, watch: MachineWatch, reporter: CrawlReporter) -> Iterator[None]:
+    """Serve metrics inside the block, if the operator wants that."""
+    if settings.watch.endpoint is None:
+        yield
+        return
+    from gossamer.supervisor.exposition import PATH, serve  # imports the Prometheus client, which few crawls need
+
+    host, port = settings.watch.endpoint
+    with serve(host, port, lambda: watch.total) as port:
+        reporter.say(f"Metrics for Prometheus: http://{f'[{host}]' if host.version == 6 else host}:{port}{PATH}")
+        yield
 
 
 def count_cores() -> int:

@@ -31,6 +31,7 @@ from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import backoff_s, boot_seconds
+from gossamer.metrics.samples import changes, to_json
 from gossamer.safe_files import protect_from_others
 from gossamer.store.names import name_of
 from gossamer.store.schemas import do_without_pandas
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from gossamer.crawl.settings import Settings
     from gossamer.frontier import Frontier
+    from gossamer.metrics.samples import Samples
     from gossamer.worker import Figures, Worker
 
 log = logging.getLogger(__name__)
@@ -87,7 +89,7 @@ async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) ->
             await worker.run()
             reporting.cancel()
             watching.cancel()
-            writer.write(_line(figures=figures.snapshot()))
+            writer.write(_line(figures=figures.snapshot(), metrics=to_json(figures.samples())))
             await writer.drain()
 
 
@@ -117,9 +119,13 @@ def _follow_log(folder: Path) -> None:
 
 async def _report(worker: Worker, figures: Figures, writer: asyncio.StreamWriter) -> None:
     """Send figures to the supervisor once a second, unless it has not yet read the last ones."""
+    reported: Samples = {}
     while True:
         if not writer.transport.get_write_buffer_size():
-            writer.write(_line(figures=figures.snapshot(), trouble=worker.trouble))
+            samples = figures.samples()
+            new = to_json(changes(reported, samples))
+            writer.write(_line(figures=figures.snapshot(), trouble=worker.trouble, metrics=new))
+            reported = samples
         if worker.trouble:
             metrics.PAUSED_SECONDS_TOTAL.inc(REPORT_EVERY_S)
         await asyncio.sleep(REPORT_EVERY_S)

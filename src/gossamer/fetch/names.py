@@ -18,6 +18,7 @@ import aiodns
 from pycares import AAAARecordData, ARecordData
 from pycares import errno as ares
 
+from gossamer import metrics
 from gossamer.fetch.failures import reason_of_ares
 from gossamer.fetch.hosts_file import HOSTS_FILE, HostsFile
 from gossamer.records import Reason
@@ -145,11 +146,13 @@ class Resolver:
             if self._channel_lookups == _LOOKUPS_PER_CHANNEL:
                 self._open_channel()
             self._channel_lookups += 1
+            asked_s = time.perf_counter()
             try:
                 async with asyncio.timeout(self._timeout_s * _MAX_TIMEOUTS):
                     answer, ttl_s = await _ask(self._channel, name)
             except TimeoutError:
                 answer, ttl_s = _LOST, FAILURE_TTL_S
+            metrics.DNS_SECONDS.observe(time.perf_counter() - asked_s)
         self._cache.put(name, answer, self._clock() + ttl_s)
         return answer
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pycurl
 
+from gossamer import metrics
 from gossamer.fetch.bodies import Growth
 from gossamer.fetch.failures import Ending, Stop, judge_ending
 from gossamer.records import ROBOTS_KINDS, Failed, Fetched, Reason, RequestKind
@@ -110,6 +111,7 @@ class Transfer:
         started_at, begun = time.time(), time.perf_counter()
         code, message = await multi.perform(self._curl)
         duration_s = time.perf_counter() - begun
+        metrics.REQUEST_SECONDS.observe(duration_s)
         if request.place.is_paused:  # its time ended while we let it wait
             self._halt(Stop.CROWDED)
         verdict = judge_ending(self._ending(code, duration_s))
@@ -124,6 +126,7 @@ class Transfer:
                 started_at=started_at,
                 duration_s=duration_s,
             )
+        self._observe_times(is_secure=url.startswith("https:"))
         return Fetched(
             url=url,
             status=self._status,
@@ -137,6 +140,15 @@ class Transfer:
             started_at=started_at,
             duration_s=duration_s,
         )
+
+    def _observe_times(self, *, is_secure: bool) -> None:
+        """Measure the steps of a request that was answered, as libcurl timed them."""
+        getinfo = self._curl.getinfo
+        connected_us: int = getinfo(pycurl.CONNECT_TIME_T)
+        metrics.CONNECT_SECONDS.observe(connected_us / 1e6)
+        if is_secure:
+            metrics.TLS_SECONDS.observe((getinfo(pycurl.APPCONNECT_TIME_T) - connected_us) / 1e6)
+        metrics.FIRST_BYTE_SECONDS.observe(getinfo(pycurl.STARTTRANSFER_TIME_T) / 1e6)
 
     def _aim(self, url: str, target: str, address: str) -> None:
         self._curl.setopt(pycurl.URL, url)

@@ -22,6 +22,7 @@ def count_links(offered: int, new: int) -> None:
 
 def count_claims(claims: Sequence[Claim]) -> None:
     """Count what was claimed."""
+    metrics.FRONTIER_CLAIMS_TOTAL.labels("some" if claims else "empty").inc()
     metrics.FRONTIER_CLAIMED_SITES_TOTAL.inc(len(claims))
     metrics.FRONTIER_CLAIMED_URLS_TOTAL.inc(sum(len(claim.urls) for claim in claims))
 

@@ -10,6 +10,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from gossamer import metrics
 from gossamer.fair_queue import FairQueue
 from gossamer.page_process.child import PageChild
 from gossamer.page_process.frames import PageTerms, Result, max_reply_bytes, pack_page, pack_terms, unpack_reply
@@ -226,6 +227,7 @@ class PageLane:
         """Blame the page that killed the child, if one did, and start another child."""
         self._child = None
         ousted, self._ousted = self._ousted, None
+        metrics.PAGE_PROCESS_REPLACEMENTS_TOTAL.labels(_cause_of_end(child, is_ousted=ousted is not None)).inc()
         if not child.ready:
             self._failed_starts += 1
             if self._failed_starts == MAX_FAILED_STARTS:
@@ -318,6 +320,14 @@ class PageLane:
         self.in_pipe.clear()
         self._again.clear()
         return jobs
+
+
+def _cause_of_end(child: PageChild, *, is_ousted: bool) -> str:
+    if not child.ready:
+        return "start"
+    if is_ousted:
+        return "slice"
+    return "retired" if child.retiring else "page"
 
 
 def _cpu_s(pid: int) -> float:

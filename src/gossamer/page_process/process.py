@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from gossamer import metrics
 from gossamer.page_process.lane import PAGES_IN_PIPE, Job, PageLane
 from gossamer.page_process.starting import ProcessStarter
 from gossamer.records import ParsedPage, ParsedRobots, ParsedSitemap, ParseFailed, Reason, RequestKind
@@ -173,6 +174,7 @@ class PageProcess(PageReader):
 
     def _note_cost(self, job: Job, cost_s: float) -> None:
         site, address = job.site, job.fetched.address
+        metrics.PARSE_SECONDS.observe(cost_s)
         if self._on_cost is not None:
             self._on_cost(site, cost_s, self._quick.waiting > 0)
         if cost_s >= self._slice_s and job.kind is not RequestKind.SITEMAP:

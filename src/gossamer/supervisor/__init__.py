@@ -8,5 +8,6 @@ from gossamer.supervisor.ending import End
 from gossamer.supervisor.progress import Ended, Progress
 from gossamer.supervisor.settings import SupervisorSettings
 from gossamer.supervisor.supervisor import Callbacks, Supervisor, WorkerSetup
+from gossamer.supervisor.watch import MachineWatch
 
-__all__ = ["Callbacks", "End", "Ended", "Progress", "Supervisor", "SupervisorSettings", "WorkerSetup"]
+__all__ = ["Callbacks", "End", "Ended", "MachineWatch", "Progress", "Supervisor", "SupervisorSettings", "WorkerSetup"]

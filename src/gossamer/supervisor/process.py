@@ -11,11 +11,14 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from gossamer.metrics.samples import from_json
 from gossamer.safe_files import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from gossamer.metrics.samples import Samples
 
 MISTAKE: Final = 2  # exit status of a worker that found a mistake of the operator's, and has reported it
 _MAX_LINE_BYTES: Final = 1 << 20
@@ -39,9 +42,11 @@ class WorkerProcess(asyncio.Protocol):
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.pid = process.pid
         self.figures: dict[str, float] = {}  # as of its last report
+        self.samples: Samples = {}  # of all metrics, as of its last report
         self.trouble = ""  # why it starts no requests, in a few words
         self.mistake = ""  # of the operator's: another worker would end in the same way
         self.silent_s = 0.0  # counted in the supervisor's ticks: its own pause (SIGSTOP) must not count as silence
+        self.was_silent = False  # the supervisor has killed it for its silence
         self._process = process
         self._unread = b""
         self._ended = asyncio.get_running_loop().create_future()
@@ -93,6 +98,7 @@ class WorkerProcess(asyncio.Protocol):
         self.mistake = report.get("mistake", "")
         self.figures = report.get("figures", self.figures)
         self.trouble = report.get("trouble", "")
+        self.samples |= from_json(report.get("metrics", {}))
 
     def _end(self) -> None:
         if not self._ended.done():

@@ -6,6 +6,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from gossamer.metrics import Gauge, Metric
+from gossamer.metrics.kinds import Combine
 from gossamer.supervisor.outlook import Outlook
 
 if TYPE_CHECKING:
@@ -19,12 +21,11 @@ SHOWN: Final = ("bytes", "retries")  # counted since this start
 NOTABLE_WAIT_S: Final = 3.0  # a crawl that is idle for longer looks stuck
 
 # These figures of a worker are current values; all others count events since the worker started.
-_OF_NOW: Final = frozenset({
-    "sites_in_hand", "sites_due", "urls_in_hand", "turns", "in_flight", "outage", "loop_lag_s", "memory_bytes",
-    "next_due_s", "address_waits",
-})  # fmt: skip
-_LARGEST: Final = frozenset({"max_loop_lag_s", "loop_lag_s"})
-_SMALLEST: Final = frozenset({"next_due_s"})
+_GAUGES: Final = {figure: metric for metric in Metric.declared.values() if isinstance(metric, Gauge)
+                  for figure in metric.figures}  # fmt: skip
+_OF_NOW: Final = frozenset({*_GAUGES, "next_due_s"})
+_LARGEST: Final = frozenset({"max_loop_lag_s", *(name for name, of in _GAUGES.items() if of.combine is Combine.MOST)})
+_SMALLEST: Final = frozenset({"next_due_s", *(name for name, of in _GAUGES.items() if of.combine is Combine.LEAST)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,15 @@
-"""The settings of the supervision of workers."""
+"""The settings of the supervision of workers, and of what is measured."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final
+
+LOOPBACK: Final = IPv4Address("127.0.0.1")
+OFF: Final = "off"
+_ENDPOINT: Final = re.compile(r"(?:(?P<v4>[0-9.]+):|\[(?P<v6>[0-9A-Fa-f:.]+)\]:)?(?P<port>[0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +32,37 @@ class SupervisorSettings:
             "minimum": 1,
         },
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchSettings:
+    """Where metrics are served, and for how long figures are kept."""
+
+    metrics: str = field(
+        default=OFF,
+        metadata={
+            "help": "Serve the metrics of this machine's crawl to Prometheus at ADDRESS:PORT, or at a port of the "
+            "loopback address if only a port is given; off serves none."
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.metrics != OFF:
+            parse_endpoint(self.metrics)
+
+    @property
+    def endpoint(self) -> tuple[IPv4Address | IPv6Address, int] | None:
+        """The address and the port at which metrics are served; None: they are not."""
+        return None if self.metrics == OFF else parse_endpoint(self.metrics)
+
+
+def parse_endpoint(text: str) -> tuple[IPv4Address | IPv6Address, int]:
+    """Return an address and a port; raise ValueError for what is neither a port nor an address with a port."""
+    found = _ENDPOINT.fullmatch(text)
+    try:
+        if found and int(found["port"]) < 1 << 16:
+            address = found["v4"] or found["v6"]
+            return (ip_address(address) if address else LOOPBACK), int(found["port"])
+    except ValueError:
+        pass
+    raise ValueError(f"{text!r} is not a place to serve metrics: write it like 9464, 10.0.0.5:9464, [::1]:9464 or off")

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from gossamer import metrics
 from gossamer.frontier import FrontierError
 from gossamer.store.names import name_of
 from gossamer.supervisor.ending import END_UNKNOWN, LOG_NOT_ROTATED, End, find_end
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from gossamer.frontier import OperatorFrontier
     from gossamer.records import Stats
+    from gossamer.supervisor.watch import MachineWatch
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -72,11 +74,13 @@ class Supervisor:
         stats: Stats,  # of the frontier, before the first look at it
         setup: WorkerSetup,
         callbacks: Callbacks,
+        watch: MachineWatch,
         max_duration_s: float | None,
     ) -> None:
         self._frontier = frontier
         self._setup = setup
         self._callbacks = callbacks
+        self._watch = watch
         self._max_duration_s = max_duration_s
         self._children: set[WorkerProcess] = set()
         self._tally = Tally()
@@ -137,29 +141,33 @@ class Supervisor:
             try:
                 child = await WorkerProcess.start(self._setup.command, lock=self._setup.lock, output=self._setup.output)
             except OSError as error:  # no memory, no descriptors, no room for processes
-                death = f"cannot be started ({error.strerror})"
+                cause, death = "start", f"cannot be started ({error.strerror})"
             else:
-                death = await self._reap(child)
+                cause, death = await self._reap(child)
             if self._stopping.is_set():
                 break
+            metrics.WORKER_REPLACEMENTS_TOTAL.labels(cause).inc()
             quick_deaths = quick_deaths + 1 if time.monotonic() - begun_s < QUICK_S else 1
             await self._back_off(death, quick_deaths)
 
-    async def _reap(self, child: WorkerProcess) -> str:
-        """Wait until a worker ends and free what it owned; return how it ended."""
+    async def _reap(self, child: WorkerProcess) -> tuple[str, str]:
+        """Wait until a worker ends and free what it owned; return the kind of its end, and how it ended."""
         self._children.add(child)
         if self._stopping.is_set():  # while it started
             child.stop()
         status = await child.wait()
         self._children.remove(child)
         self._tally.reap(child.figures)
+        self._watch.reap(child)
         if self._end is not End.KILLED:
             await self._recover(child)
         if status == 0:  # the frontier ordered the crawl to stop
             self.stop(End.STOPPED)
         elif status == MISTAKE and child.mistake:
             self.stop(End.MISTAKE, child.mistake)
-        return f"(pid {child.pid}) ended " + (f"by {signal.Signals(-status).name}" if status < 0 else f"with {status}")
+        cause = "silence" if child.was_silent else "signal" if status < 0 else "failure"
+        how = f"by {signal.Signals(-status).name}" if status < 0 else f"with {status}"
+        return cause, f"(pid {child.pid}) ended {how}"
 
     async def _back_off(self, death: str, quick_deaths: int) -> None:
         """Log that a worker died. End the crawl after many quick deaths in a row, else wait longer after each."""
@@ -233,7 +241,7 @@ class Supervisor:
     # ------------------------------------------------------------------ watching
 
     async def _watch_workers(self) -> None:
-        """Kill silent workers, and rotate the log. Never waits for the frontier, which a silent worker may block."""
+        """Kill silent workers, rotate the log, measure. Never waits for the frontier, which a silent worker may block."""
         full_log = RepeatedWarning(log, LOG_NOT_ROTATED)
         while True:
             await asyncio.sleep(TICK_S)
@@ -243,6 +251,7 @@ class Supervisor:
                     log.warning(
                         "A worker (pid %d) was silent for %g s and is killed.", child.pid, self._setup.silence_s
                     )
+                    child.was_silent = True
                     child.kill()
                     child.silent_s = 0.0  # one that hangs in the kernel dies late: do not warn every second
             try:
@@ -252,6 +261,7 @@ class Supervisor:
                 full_log.warn(error)
             else:
                 full_log.clear()
+            self._watch.look(self._children, self._stats)
 
     async def _watch_crawl(self) -> None:
         """Show the crawl's progress every second, and end the crawl when it is over."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+from gossamer import metrics
 from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import backoff_s
 from gossamer.records import GONE, Batch, Claimed, CrawlState, Release, Visit
@@ -190,6 +191,7 @@ class FrontierClient:
 
     def release(self, site: SiteInHand, due_s: float) -> None:
         """Report that a site is given back; its next turn may begin at `due_s`."""
+        metrics.FRONTIER_RELEASES_TOTAL.labels("used" if site.is_used else "unused").inc()
         self._report.releases[site.site, site.epoch] = Due(due_s, site.own_delay_s, site.failures)
         self._claim_from_s = min(self._claim_from_s, due_s)
         if due_s - self._clock() < self._batch_s:

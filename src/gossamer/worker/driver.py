@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gossamer import metrics
 from gossamer.frontier.shares import WHOLE
 from gossamer.records import CrawlState, Failed
 from gossamer.rules.address_pace import AddressPace, address_delay_s
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from gossamer.worker.parts import WorkerParts, WorkerTerms
 
 log = logging.getLogger(__name__)
+
+_observe_lateness = metrics.TURN_LATENESS_SECONDS.observe
 
 
 def report_hook_failure(hooks: Hooks, failure: HookFailure) -> None:
@@ -189,6 +192,7 @@ class Worker:
             if parked := self._bench.next_parked(address, now_s):
                 return parked, self._gate.enter_parked(address, parked.urls[0].host)
         while site := self._bench.next_turn(now_s):
+            _observe_lateness(now_s - site.due_s)
             url = site.urls[0]
             found = self._parts.fetcher.recall(url.host)
             if found is None:
@@ -242,6 +246,9 @@ class Worker:
             "turns": len(self._turns),
             "address_waits": bench.parked + self._gate.waiting,
             "outage": self._memories.outage.paused,
+            "paused_by_operator": self._membership.state is CrawlState.PAUSED,
+            "paused_by_trouble": bool(self._client.trouble),
+            "exclusion_changes": self._membership.exclusions_version,
             "links_waiting": self._client.links_waiting,
             "links_in_lane": self._client.lane.held,
             "outcomes_waiting": self._client.outcomes_waiting,
@@ -294,6 +301,7 @@ class Worker:
     async def _visit(self, site: SiteInHand, permit: Permit | None) -> None:
         """Give a site its turn, and hand on what came of it."""
         slots, due_s = TurnSlots(room=self._room, permit=permit), 0.0
+        site.is_used = True
         try:
             result = await self._drive(site, slots)
             # plant: wait-of-turn-ignored

@@ -6,6 +6,7 @@ import asyncio
 import os
 import resource
 import sys
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gossamer.frontier.clock import Clock
+    from gossamer.metrics.samples import Samples
     from gossamer.records import Outcome, RequestRow
     from gossamer.rules.pace import WaitCause
     from gossamer.turn import Effects
@@ -129,7 +131,13 @@ class Figures:
             "max_loop_lag_s": round(self._lag_s, 4),
             "loop_lag_s": round(max(self._recent_lags_s), 4),
             "memory_bytes": memory_bytes(),
+            **descriptors(),
         }
+
+    def samples(self) -> Samples:
+        """Return the values of all metrics of this process and its page process. Call it in the event loop."""
+        cpu_s = {"worker": time.process_time(), "page_process": metrics.PARSE_SECONDS.cells[()].numbers[0]}
+        return metrics.collect() | metrics.gauges_of(self.snapshot()) | metrics.cpu_samples(cpu_s)
 
 
 def _name_of(outcome: Outcome) -> str:
@@ -139,16 +147,26 @@ def _name_of(outcome: Outcome) -> str:
     return outcome.reason.value if isinstance(outcome, GivenUp | Barred) else "retries"
 
 
-def memory_bytes() -> int:
+def memory_bytes(*, with_children: bool = True) -> int:
     """Return what this process and its children take; the most it ever took, alone, where the system tells no more."""
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS tells it in bytes
     own = os.getpid()
     children: list[str] = []
     with suppress(OSError):  # a kernel that was built without this list
-        children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
+        if with_children:
+            children = Path(f"/proc/{own}/task/{own}/children").read_text().split()
     pages = 0
     for pid in (str(own), *children):
         with suppress(OSError):  # it has just ended
             pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def descriptors() -> dict[str, int]:
+    """Return how many descriptors this process has open, where the system tells, and how many it may open."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    figures = {} if limit == resource.RLIM_INFINITY else {"max_descriptors": limit}
+    with suppress(OSError):
+        figures["descriptors"] = len(os.listdir("/dev/fd"))  # noqa: PTH208 - a list of names is cheaper
+    return figures

@@ -80,7 +80,7 @@ class Membership:
         self._label = label
         self._beat_every_s = min(heartbeat_s, (frontier.lease_s or math.inf) / BEATS_PER_LEASE)
         self._own_exclusions = own_exclusions
-        self._exclusions_version = 0
+        self.exclusions_version = 0  # counts the operator's changes, as far as heard
         self._clock = clock
         self._figures = figures
         self._died = died
@@ -154,7 +154,7 @@ class Membership:
     def _beat(self, figures: Mapping[str, float]) -> tuple[float, int, Orders | Gone]:
         """In the thread: return when a heartbeat was sent, by which member, and what was answered."""
         sent_s = self._clock()
-        return sent_s, self.joins, self._frontier.heartbeat(figures, self._exclusions_version, self.share)
+        return sent_s, self.joins, self._frontier.heartbeat(figures, self.exclusions_version, self.share)
 
     def _until_beat(self) -> float:
         """Return the time to the next heartbeat: others wait until this worker says that it uses a smaller share."""
@@ -171,7 +171,7 @@ class Membership:
         if joins == self.joins:  # else this is the share of a worker that is dead
             self._is_settled = orders.share == self.share and orders.share.parts > 0
             self.share = orders.share
-        self._exclusions_version = orders.exclusions_version
+        self.exclusions_version = orders.exclusions_version
         self.orders.seed_ports = orders.seed_ports
         self.has_orders = True
         if orders.excluded is not None:
