@@ -65,9 +65,12 @@ def test_a_snapshot_tells_sums_and_counts_flat_and_ready_for_json() -> None:
 
 def test_threads_that_count_at_once_lose_nothing() -> None:
     before = metrics.FRONTIER_CLAIMED_URLS_TOTAL.cells[()].value
-    threads = [
-        Thread(target=lambda: [metrics.FRONTIER_CLAIMED_URLS_TOTAL.inc() for _ in range(10_000)]) for _ in range(4)
-    ]
+
+    def count() -> None:
+        for _ in range(10_000):
+            metrics.FRONTIER_CLAIMED_URLS_TOTAL.inc()
+
+    threads = [Thread(target=count) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -178,9 +181,8 @@ def test_both_formats_say_what_was_counted(accept: str, content_type: str, parse
     (alive,) = (s for s in families["gossamer_workers"].samples if s.labels["state"] == "alive")
     assert alive.value == 1
     for family in families.values():
-        assert family.documentation.startswith(
-            Metric.declared.get(family.name, Metric.declared.get(f"{family.name}_total")).documentation
-        )  # type: ignore[union-attr]
+        metric = Metric.declared.get(family.name) or Metric.declared[f"{family.name}_total"]
+        assert family.documentation == f"{metric.documentation}. {metric.question}"
 
 
 def test_metrics_are_served_at_one_path() -> None:

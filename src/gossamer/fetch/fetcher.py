@@ -218,6 +218,7 @@ class Fetcher(Requester):
         answer: Fetched | Failed | None = None
         try:
             answer = await transfer.perform(self._multi, request)
+            transfer.observe_times(answer)
         finally:
             self._gate.bodies.end(place, is_kept=isinstance(answer, Fetched))
             self._gate.leave(place)

@@ -111,7 +111,6 @@ class Transfer:
         started_at, begun = time.time(), time.perf_counter()
         code, message = await multi.perform(self._curl)
         duration_s = time.perf_counter() - begun
-        metrics.REQUEST_SECONDS.observe(duration_s)
         if request.place.is_paused:  # its time ended while we let it wait
             self._halt(Stop.CROWDED)
         verdict = judge_ending(self._ending(code, duration_s))
@@ -126,7 +125,6 @@ class Transfer:
                 started_at=started_at,
                 duration_s=duration_s,
             )
-        self._observe_times(is_secure=url.startswith("https:"))
         return Fetched(
             url=url,
             status=self._status,
@@ -141,12 +139,15 @@ class Transfer:
             duration_s=duration_s,
         )
 
-    def _observe_times(self, *, is_secure: bool) -> None:
-        """Measure the steps of a request that was answered, as libcurl timed them."""
+    def observe_times(self, answer: Fetched | Failed) -> None:
+        """Measure how long a request took; of one that was answered, each step as well, as libcurl timed them."""
+        metrics.REQUEST_SECONDS.observe(answer.duration_s)
+        if isinstance(answer, Failed):
+            return
         getinfo = self._curl.getinfo
         connected_us: int = getinfo(pycurl.CONNECT_TIME_T)
         metrics.CONNECT_SECONDS.observe(connected_us / 1e6)
-        if is_secure:
+        if answer.url.startswith("https:"):
             metrics.TLS_SECONDS.observe((getinfo(pycurl.APPCONNECT_TIME_T) - connected_us) / 1e6)
         metrics.FIRST_BYTE_SECONDS.observe(getinfo(pycurl.STARTTRANSFER_TIME_T) / 1e6)
 

@@ -241,7 +241,7 @@ class Supervisor:
     # ------------------------------------------------------------------ watching
 
     async def _watch_workers(self) -> None:
-        """Kill silent workers, rotate the log, measure. Never waits for the frontier, which a silent worker may block."""
+        """Kill silent workers, rotate the log, measure. Never waits for the frontier: a silent worker may block it."""
         full_log = RepeatedWarning(log, LOG_NOT_ROTATED)
         while True:
             await asyncio.sleep(TICK_S)
