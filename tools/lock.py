@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import tomllib
 import venv
 from pathlib import Path
 
@@ -39,9 +40,22 @@ def main() -> None:
         _run(*resolve, "requirements.lock", "pyproject.toml")
         _run(*resolve, "requirements-dev.lock", "--group", "dev", "--constraint", "requirements.lock")
         _run(*resolve, "requirements-replay.lock", "--group", "replay")
+        for extra, requirements in _extras().items():
+            wanted = Path(folder) / extra
+            wanted.write_text("\n".join(requirements))
+            name = f"requirements-{extra}.lock"
+            same = ["--constraint", "requirements.lock", "--constraint", "requirements-dev.lock"]
+            _run(*resolve, name, str(wanted), "--no-annotate", *same)
+            _put_header(name, f"What the extra {extra} needs besides requirements.lock")
     _put_header("requirements.lock", "What Gossamer needs to run")
     _put_header("requirements-dev.lock", "What working on Gossamer needs besides requirements.lock")
     _put_header("requirements-replay.lock", "What replays archives in tests, in an environment of its own")
+
+
+def _extras() -> dict[str, list[str]]:
+    """Return the requirements of each extra; `all` is made of the others."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return {extra: needed for extra, needed in project["optional-dependencies"].items() if extra != "all"}
 
 
 def _run(*command: str) -> None:

@@ -1,4 +1,4 @@
-"""Make or repair `.venv` as the lock files say. Run by the launcher; needs nothing but the standard library.
+"""Make or repair `.venv` as lock files say, which the launcher names. It needs nothing but the standard library.
 
 A lock file is copied into `.venv` once everything it names is installed, and that copy is removed before
 anything changes. So `.venv` is whole exactly when the copies are there, and current when they equal their
@@ -25,7 +25,6 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOG = VENV / "setup.log"
 BASE = "requirements.lock"
-DEV = "requirements-dev.lock"
 
 
 class SetupError(Exception):
@@ -36,8 +35,9 @@ def main() -> int:
     """Bring `.venv` up to date and return the exit status."""
     try:
         with _only_one_at_a_time() as lock:
-            # What is there stays there: tools for working on Gossamer are kept at their locked versions too.
-            wanted = [BASE, DEV] if "--dev" in sys.argv[1:] or (VENV / DEV).exists() else [BASE]
+            # What is there stays there, at its locked version: extras, and tools for working on Gossamer.
+            kept = [path.name for path in sorted(VENV.glob("requirements-*.lock")) if (ROOT / path.name).exists()]
+            wanted = list(dict.fromkeys([BASE, *sys.argv[1:], *kept]))
             if not all(_is_installed(name) for name in wanted):
                 _set_up(wanted, lock)
     except SetupError as error:
@@ -79,8 +79,8 @@ def _is_installed(name: str) -> bool:
 
 def _set_up(wanted: list[str], lock: IO[str]) -> None:
     whole = PYTHON.exists() and (VENV / BASE).exists()
-    for name in (BASE, DEV):
-        (VENV / name).unlink(missing_ok=True)
+    for copy in VENV.glob("requirements*.lock"):
+        copy.unlink()
     packages = sum(line[:1].isalnum() for name in wanted for line in (ROOT / name).read_text().splitlines())
     with _Progress(packages) as progress:
         if not whole:

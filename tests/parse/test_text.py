@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
-import subprocess
 import sys
-import tomllib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from packaging.requirements import Requirement
 from turbohtml import parse
 
 from gossamer.cli import run
 from gossamer.errors import GossamerError
 from gossamer.page_process.settings import PageSettings
-from gossamer.parse.text import MAX_SLOW_CHARS, REQUIREMENTS, Choice, check_choice, text_finder
+from gossamer.parse.text import MAX_SLOW_CHARS, Choice, check_choice, text_finder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CHOICES: list[Choice] = ["fast", "balanced", "best"]
 SENTENCE = "Spiders let themselves be carried by the wind, on threads that are as fine as <em>gossamer</em>. "
@@ -109,21 +108,3 @@ def test_it_is_asked_for_before_the_crawl_begins(
     assert run(["crawl", "example.org", "--email", "a@b.test", "--text", "best", "--data-dir", str(folder)]) == 2
     assert "--text best needs trafilatura: install it with " in capsys.readouterr().err
     assert not folder.exists()
-
-
-@NEEDED
-def test_the_command_that_is_named_installs_it(choice: Choice, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(GossamerError) as mistake:
-        check_choice(choice)
-    command = shlex.split(str(mistake.value).partition("install it with ")[2])
-    # It is there already, so that pip need not ask an index.
-    done = subprocess.run([*command, "--dry-run", "--no-index"], capture_output=True, text=True, timeout=120)
-    assert f"Requirement already satisfied: {Requirement(REQUIREMENTS[choice][library])}" in done.stdout, done.stderr
-
-
-def test_the_extras_name_what_is_asked_for() -> None:
-    project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text())["project"]
-    assert project["optional-dependencies"] == {
-        choice: list(modules.values()) for choice, modules in REQUIREMENTS.items()
-    }

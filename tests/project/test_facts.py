@@ -113,6 +113,9 @@ def names() -> set[str]:
     }
 
 
+LAUNCHER_OPTIONS = ("--with", "--dev")
+
+
 def wrong_options(text: str) -> Iterator[str]:
     """Yield the options in backticks that the named command, or if none is named no command at all, has."""
     own = commands()
@@ -123,6 +126,8 @@ def wrong_options(text: str) -> Iterator[str]:
         for option in OPTION.findall(span):
             if tool:
                 is_there = f'"{option}"' in others[tool[1]]
+            elif option in LAUNCHER_OPTIONS:
+                is_there = span.startswith("./gossamer ")
             else:
                 is_there = option in own[path] or (not path and any(option in options for options in own.values()))
             if not is_there:

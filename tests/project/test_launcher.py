@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -15,6 +16,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from gossamer.extras import EXTRAS
 
 ROOT = Path(__file__).resolve().parents[2]
 SAY_ARGUMENTS = "import sys; print('ran with', *sys.argv[1:])\n"
@@ -109,6 +112,29 @@ def test_it_starts_through_a_chain_of_symlinks_from_another_folder(copy: Copy, t
     (tmp_path / "absolute").symlink_to(copy.launcher)
     (tmp_path / "relative").symlink_to("absolute")
     assert copy.run("x", launcher=tmp_path / "relative", cwd=Path("/")).stdout == "ran with x\n"
+
+
+def test_an_extra_is_installed_once_and_stays(moved: Copy, tmp_path: Path) -> None:
+    moved.lock("requirements-best.lock", wheel(tmp_path, "a_library"))
+    first = moved.run("--with", "best", "x", PIP_FIND_LINKS=str(tmp_path))
+    assert (first.returncode, first.stdout) == (0, "ran with x\n"), first.stderr
+    (moved.folder / "src" / "gossamer" / "__main__.py").write_text("import a_library; print('found it')")
+    moved.lock("requirements.lock", wheel(tmp_path, "another"))  # .venv is made current without naming the extra
+    assert moved.run(PIP_FIND_LINKS=str(tmp_path)).stdout == "found it\n"
+    without_command = moved.run("--with", "best")
+    assert (without_command.returncode, without_command.stdout, without_command.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("arguments", [["--with"], ["--with", "worst"], ["--with", "../best"], ["--with", ""]])
+def test_an_unknown_extra_is_refused_in_one_sentence(copy: Copy, arguments: list[str]) -> None:
+    refused = copy.run(*arguments)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr == "gossamer: --with takes the name of an extra: balanced or best\n"
+
+
+def test_the_launcher_knows_every_extra() -> None:
+    for extra in EXTRAS:
+        assert re.search(rf"(?m)^ +[a-z3 |]*\b{extra}\b[a-z3 |]*\) ;;$", (ROOT / "gossamer").read_text()), extra
 
 
 def test_what_lies_in_the_current_folder_is_never_imported(copy: Copy, tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 ASKED_FOR = {
     "requirements.lock": PROJECT["project"]["dependencies"],
     "requirements-dev.lock": PROJECT["dependency-groups"]["dev"],
     "requirements-replay.lock": PROJECT["dependency-groups"]["replay"],
+    **{f"requirements-{extra}.lock": needed for extra, needed in EXTRAS.items() if extra != "all"},
 }
-TOGETHER = ("requirements.lock", "requirements-dev.lock")  # installed into one environment
+TOGETHER = tuple(name for name in ASKED_FOR if "replay" not in name)  # may be installed into one environment
 
 
 def locked(name: str) -> list[tuple[Requirement, list[str]]]:

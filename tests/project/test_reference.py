@@ -18,6 +18,7 @@ from gossamer.config import declared, default_as_given, gather
 from gossamer.crawl.folder import gather_settings
 from gossamer.crawl.settings import SECTIONS
 from gossamer.errors import GossamerError
+from gossamer.extras import EXTRAS
 from tests.inspect.crawls import Crawl
 from tools.reference import FOLDER, pages
 
@@ -69,7 +70,9 @@ def commands(line: str) -> list[list[str]]:
             found.append([])
         else:
             found[-1].append(word)
-    return [words[1:] for words in found if words and words[0].removeprefix("./") == "gossamer"]
+    of_ours = [words[1:] for words in found if words and words[0].removeprefix("./") == "gossamer"]
+    # The launcher of a clone takes an extra before the command, or nothing but the extra.
+    return [words[2:] or ["version"] if words[:1] == ["--with"] and words[1] in EXTRAS else words for words in of_ours]
 
 
 def commands_in_blocks(text: str) -> list[list[str]]:

@@ -7,15 +7,12 @@ again. If a page is too large for them, if they fail, or if they keep too little
 from __future__ import annotations
 
 import logging
-import shlex
-import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from turbohtml import parse
 
-from gossamer.errors import GossamerError
+from gossamer.extras import require
 from gossamer.parse.content import Removed, find_content, name_of, unlinked
 from gossamer.parse.render import as_markdown, as_text
 from gossamer.wording import count
@@ -31,12 +28,6 @@ Render = Callable[["Element"], str]
 # trafilatura takes half a second for such a page; reading a page may take one second.
 MAX_SLOW_CHARS: Final = 500_000
 
-# The modules that each choice imports, and their requirements for pip: the same as the extras in pyproject.toml.
-# trafilatura requires lxml-html-clean itself, but in a syntax that older versions of pip (23.2) do not understand.
-REQUIREMENTS: Final[dict[str, dict[str, str]]] = {
-    "balanced": {"resiliparse": "resiliparse>=1.0,<2"},
-    "best": {"trafilatura": "trafilatura>=2.0,<3", "lxml_html_clean": "lxml-html-clean>=0.4,<1"},
-}
 _LIBRARIES: Final = {"balanced": "resiliparse", "best": "trafilatura"}
 KEPT: Final = 0.4  # of the unlinked text of a page: a library that keeps less has missed what the page says
 
@@ -54,12 +45,8 @@ Note = Callable[[Removed | ChosenText], None]
 
 def check_choice(choice: Choice) -> None:
     """Refuse a choice whose library is not installed."""
-    modules = REQUIREMENTS.get(choice, {})
-    missing = [module for module in modules if find_spec(module) is None]
-    if missing:
-        # With the Python that runs this copy: Gossamer is on no package index, and may run from a clone.
-        install = shlex.join([sys.executable, "-m", "pip", "install", *modules.values()])
-        raise GossamerError(f"--text {choice} needs {missing[0]}: install it with {install}")
+    if choice != "fast":
+        require(choice, f"--text {choice}")
 
 
 def text_finder(choice: Choice, *, markdown: bool, note: Note | None = None) -> FindText:
