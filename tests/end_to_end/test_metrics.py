@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 import urllib.request
 from collections import Counter
 from contextlib import suppress
@@ -37,7 +36,6 @@ WEB = plain_web(
     ),
     planted_robots=(PlantedRobots(host="idle.test", status=503),),
 )
-LAST_REPORT_S = 3.0  # a worker reports to its supervisor every second, if the machine lets it
 
 Scraped = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
@@ -48,6 +46,7 @@ class Scraper:
     def __init__(self, start: Start) -> None:
         self._start = start
         self.last: Scraped = {}
+        self._counted: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
 
     def scrape(self) -> Scraped:
         """Scrape once."""
@@ -56,14 +55,16 @@ class Scraper:
         with urllib.request.urlopen(place, timeout=30) as answer:
             families = list(text_string_to_metric_families(answer.read().decode()))
         now: Scraped = {}
+        counted = set()
         for family in families:
             for sample in family.samples:
                 key = sample.name, tuple(sorted(sample.labels.items()))
                 now[key] = sample.value
                 if family.type in ("counter", "histogram"):
+                    counted.add(key)
                     assert sample.value >= self.last.get(key, 0), f"{key} fell"
-        assert self.last.keys() - now.keys() <= GAUGES_THAT_END
-        self.last = now
+        assert self._counted <= counted, f"{self._counted - counted} are gone"
+        self.last, self._counted = now, counted
         return now
 
     def requests(self) -> Counter[tuple[str, str]]:
@@ -79,9 +80,6 @@ class Scraper:
         return self.last.get((name, tuple(sorted(labels.items()))), -1)
 
 
-GAUGES_THAT_END = {("gossamer_frontier_next_due_seconds", ())}  # there is none while no site waits
-
-
 @pytest.fixture
 def crawl(tmp_path: Path, frontier: str) -> Iterator[Crawl]:
     """A crawl that becomes idle but does not end."""
@@ -91,7 +89,7 @@ def crawl(tmp_path: Path, frontier: str) -> Iterator[Crawl]:
 
 
 def until_idle(crawl: Crawl, scraper: Scraper) -> None:
-    """Scrape until the crawl is idle and its last report has come."""
+    """Scrape until the crawl is idle."""
 
     def is_idle() -> bool:
         with suppress(URLError):
@@ -101,8 +99,6 @@ def until_idle(crawl: Crawl, scraper: Scraper) -> None:
         return busy == (0, 0) and queued == 1 and crawl.server.answered() > 150
 
     wait_until(is_idle, "the crawl to be idle")
-    settled_s = time.monotonic() + LAST_REPORT_S
-    wait_until(lambda: bool(scraper.scrape()) and time.monotonic() > settled_s, "the last report")
 
 
 def by_kind_and_class(crawl: Crawl) -> Counter[tuple[str, str]]:
@@ -114,41 +110,47 @@ def stored(crawl: Crawl) -> Counter[tuple[str, str]]:
 
 
 def test_what_is_scraped_at_the_end_is_what_the_server_saw(crawl: Crawl) -> None:
+    def has_all() -> bool:
+        scraper.scrape()
+        pages = scraper.gauge("gossamer_frontier_outcomes_total", outcome="pages")
+        return scraper.requests() == by_kind_and_class(crawl) and pages == scraper.requests()["page", "2xx"]
+
     with crawl.start("--metrics", "0") as start:
         scraper = Scraper(start)
         until_idle(crawl, scraper)
+        wait_until(has_all, "the last reports of the workers")
         start.interrupt()
         start.end()
     assert scraper.requests() == by_kind_and_class(crawl) == stored(crawl)
     assert scraper.gauge("gossamer_body_bytes_total") == sum(row.bytes for row in requests(crawl.folder))
     assert scraper.gauge("gossamer_request_seconds_count") == scraper.requests().total()
     assert scraper.gauge("gossamer_parse_seconds_count") == scraper.requests()["page", "2xx"]
-    pages = scraper.gauge("gossamer_frontier_outcomes_total", outcome="pages")
-    assert pages == scraper.gauge("gossamer_frontier_urls", state="page") == scraper.requests()["page", "2xx"]
+    assert scraper.gauge("gossamer_frontier_urls", state="page") == scraper.requests()["page", "2xx"]
     assert scraper.gauge("gossamer_workers", state="alive") == 2
 
 
 def test_a_killed_worker_costs_the_counters_what_it_had_not_reported_and_none_falls(crawl: Crawl) -> None:
-    """The bound: requests that ended in the last seconds before a kill, or were under way."""
-    kills = []
+    """The bound: requests that came between the last scrape before a kill and the start of the next worker."""
+    unreported = 0
     with crawl.start("--metrics", "0") as start:
         scraper = Scraper(start)
         for number in (50, 130):
             crawl.wait_for_requests(number)
             scraper.scrape()
+            unreported -= scraper.requests().total()
             victim = start.workers()[0]
-            kills.append(time.monotonic())
             os.kill(victim, signal.SIGKILL)
             wait_until(lambda: victim not in start.workers() and len(start.workers()) == 2, "another worker")  # noqa: B023
+            unreported += len(crawl.server.log())
         until_idle(crawl, scraper)
+
+        def missing() -> int:
+            scraper.scrape()
+            return by_kind_and_class(crawl).total() - scraper.requests().total()
+
+        wait_until(lambda: missing() <= unreported, "the last reports of the workers")
+        print(f"\n{missing()} of {by_kind_and_class(crawl).total()} requests are missing; {unreported} may be")
+        assert missing() >= 0
+        assert scraper.gauge("gossamer_worker_replacements_total", cause="signal") == 2
         start.interrupt()
         start.end()
-    seen = by_kind_and_class(crawl)
-    unreported = sum(
-        any(at - LAST_REPORT_S <= request.ended and request.arrived <= at for at in kills)
-        for request in crawl.server.log()
-    )
-    missing = seen.total() - scraper.requests().total()
-    print(f"\n{missing} of {seen.total()} requests are missing; {unreported} may be")
-    assert 0 <= missing <= unreported
-    assert scraper.gauge("gossamer_worker_replacements_total", cause="signal") == 2
