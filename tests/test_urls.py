@@ -345,13 +345,36 @@ def test_the_names_of_a_url_agree_with_each_other(text: str) -> None:
 
 
 plain_like = st.lists(
-    st.sampled_from([*"ab1/?#=.~-:%' ", "//", "/.", "https://example.org", "http://a.1", "https://xn--", "é", "\ud800"])
+    st.sampled_from(
+        [
+            *("//", "/.", "https://example.org", "http://a.1", "https://xn--", "é", "\ud800", *"ab1/?#=.~-:%' "),
+            *("../", "..", "//h:81", "//h:080", "https://h:443", ":81"),
+            *("%C3%A9", "%2F", "%2E", "%7E", "%7e", "%41", "%c3"),
+        ]
+    )
 ).map("".join)
+deep_bases = st.sampled_from(["https://h/a/b//c/d?e/f", "http://h:81/a/../b/c", "http://h//", "http://h/%7e/%2F/x/"])
 
 
-@given(st.lists(st.one_of(plain_like, url_like), max_size=8), bases)
+@given(st.lists(st.one_of(plain_like, url_like), max_size=8), st.one_of(bases, deep_bases))
 @example(
     ["a", "a/b?c/d", "a:b", "", "?a", "a/../b", "http://1.2.3/a", "http://xn--/", "https://a/b"], "http://h/x/y?z/"
+)
+@example(
+    [
+        "../",
+        "../../../../a/",
+        "../?b",
+        "../../b//c",
+        "../..",
+        "../.a",
+        "a/%C3%A9?%2B",
+        "/%2e",
+        "%41",
+        "//h:80/",
+        "//h:81/a",
+    ],
+    "http://h:81/a/b//c?d/e",
 )
 @example(["/a#\ud800", "/a?'", "/a\n", "/.a", "/a/../b", "//a", "https://example.org.evil/x"], "https://example.org/")
 def test_many_links_at_once_are_the_same_as_one_by_one(hrefs: list[str], base: str) -> None:

@@ -75,18 +75,33 @@ def normalise_links(hrefs: Iterable[str], base: str) -> list[Url]:
     """Return the distinct URLs that a page at `base` links to, in order of appearance; refused ones left out."""
     page = normalise(base)
     origin = host_of(page) if isinstance(page, str) else ""
+    scheme = origin.partition("/")[0]
     folder = page[: page.partition("?")[0].rindex("/") + 1] if isinstance(page, str) else ""
     max_plain_chars = MAX_URL_CHARS - len(folder) if folder else 0
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}  # URLs, with their hosts
     for href in dict.fromkeys(hrefs):  # a page repeats its hrefs: each spelling is resolved once
         # Most links are in normal form: these need no parser.
         plain = _PLAIN.match(href) if len(href) <= max_plain_chars else None
-        if plain is not None and ((host := plain[1]) is None or _is_plain_host(host)):
-            path = plain[2]
-            found[folder + plain[3] if path is None else (host or origin) + path] = None
-        elif isinstance(url := normalise(href, base), str):
-            found[url] = None
-    return [identify(url) for url in found]
+        if plain is not None:
+            host, path, ups, below = plain.groups()
+            if host is None:
+                found[origin + path if path is not None else _above(folder, origin, ups) + below] = origin
+                continue
+            if _is_plain_host(host := host if host[0] == "h" else scheme + host):
+                found[host + path] = host
+                continue
+        if isinstance(url := normalise(href, base), str):
+            found[url] = host_of(url)
+    return [Url(url, xxh3_128_digest(url.encode()), _site_of_host(host), host) for url, host in found.items()]
+
+
+def _above(folder: str, origin: str, ups: str) -> str:
+    """Return the folder to which `../`, repeated, leads; above the root, there is only the root."""
+    for _ in range(len(ups) // 3):
+        if len(folder) == len(origin) + 1:
+            break
+        folder = folder[: folder.rindex("/", 0, -1) + 1]
+    return folder
 
 
 def identify(url: str) -> Url:
@@ -173,12 +188,16 @@ def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()
 
 
-# A link in normal form, with nothing to escape or to unescape and no dot segment: an absolute path, with or without a
-# host in front of it, or a path below that of the page.
-_SEGMENT = r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*+"
-_QUERY = r"(?:\?[A-Za-z0-9._~=&/:;,+-]*+)?"
+# A link in normal form, with nothing to escape or to unescape: an absolute path, with or without a host in front of it,
+# or a path below that of the page, or below a folder above it. Dot segments only lead: these are easy to resolve.
+_KEPT_ESCAPE = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-DF])"  # in upper case, and needed
+_SEGMENT = (
+    rf"(?:[A-Za-z0-9_~-]|{_KEPT_ESCAPE})[A-Za-z0-9._~-]*+(?:{_KEPT_ESCAPE}[A-Za-z0-9._~-]*+)*+"  # no dot begins it
+)
+_QUERY = rf"(?:\?[A-Za-z0-9._~=&/:;,+-]*+(?:{_KEPT_ESCAPE}[A-Za-z0-9._~=&/:;,+-]*+)*+)?"
 _PLAIN = re.compile(
-    rf"(?:(https?://[a-z0-9.-]++)?((?=/)(?:/{_SEGMENT})*+/?{_QUERY})|({_SEGMENT}(?:/{_SEGMENT})*+/?{_QUERY}))"
+    rf"(?:((?:https?:)?//[a-z0-9.-]++(?::[0-9]++)?)?((?=/)(?:/{_SEGMENT})*+/?{_QUERY})"
+    rf"|((?:\.\./)*+)((?:{_SEGMENT}(?:/{_SEGMENT})*+/?|(?<=/)){_QUERY}))"
     r"(?:#[!-~]*+)?\Z"
 )
 
