@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 import time
 from typing import TYPE_CHECKING
 
 import pycurl
+import pytest
 import uvloop
 
 from gossamer.fetch import multi as multi_module
 from gossamer.fetch.multi import Multi, Result
+from gossamer.fetch.poller import SelectorPoller
 from tests.fetch.servers import PAGE, Peer, serving
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Callable
+
+    from gossamer.fetch.multi import Poller
 
 TRANSFERS = 60
 WORK_S = 0.01  # of each transfer, in one piece
@@ -61,17 +66,37 @@ async def test_many_transfers_that_are_ready_at_once_do_not_stop_the_loop() -> N
     assert longest_s < TRANSFERS * WORK_S / 3
 
 
-def test_what_libcurl_still_watches_when_it_ends_is_forgotten() -> None:
-    async def scenario() -> None:
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            async with Multi() as multi:
-                multi._watch(pycurl.POLL_INOUT, ours.fileno())
-            loop = asyncio.get_running_loop()
-            assert not loop.remove_reader(ours.fileno())
-            assert not loop.remove_writer(ours.fileno())
+@pytest.mark.parametrize("poller", [getattr(select, "epoll", SelectorPoller), SelectorPoller])
+async def test_transfers_end_with_the_poller_of_either_system(poller: Callable[[], Poller]) -> None:
+    body = b"x" * 1_000_000  # more than a socket holds
 
-    asyncio.run(scenario())  # uvloop does not tell
+    async def answer(peer: Peer) -> None:
+        await peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
+
+    async with serving(answer) as server, Multi(poller) as multi:
+        received = bytearray()
+        handle = pycurl.Curl()
+        handle.setopt(pycurl.URL, server.url())
+        handle.setopt(pycurl.WRITEFUNCTION, received.extend)
+        assert await multi.perform(handle) == Result()
+    assert received == body
+
+
+async def test_a_transfer_times_out_also_behind_a_timer_that_came_too_early() -> None:
+    async def stay_silent(peer: Peer) -> None:
+        await peer.wait_until_gone()
+
+    async def perform(url: str, timeout_ms: int) -> Result:
+        handle = pycurl.Curl()
+        handle.setopt(pycurl.URL, url)
+        handle.setopt(pycurl.TIMEOUT_MS, timeout_ms)
+        handle.setopt(pycurl.WRITEFUNCTION, lambda _: None)
+        return await multi.perform(handle)
+
+    async with serving(PAGE) as server, serving(stay_silent) as silent, Multi() as multi:
+        late = asyncio.create_task(perform(silent.url(), 2_000))
+        assert await perform(server.url(), 1_000) == Result()  # the timer is set for this one, which needs it no more
+        assert (await late).code == pycurl.E_OPERATION_TIMEDOUT
 
 
 def test_a_refused_connection_is_noticed_even_if_the_time_of_an_iteration_is_over(
