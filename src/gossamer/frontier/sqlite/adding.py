@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.frontier.batches import odd_ports
 from gossamer.frontier.sqlite.database import SQL
@@ -11,7 +12,7 @@ from gossamer.records import Scope
 from gossamer.urls import name_in_url
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gossamer.frontier.sqlite.database import SqliteTransaction
     from gossamer.records import Link
@@ -24,20 +25,23 @@ def within_scope(tx: SqliteTransaction, links: Sequence[Link]) -> list[Link]:
     """
     if tx.scope is Scope.WEB:
         return list(links)
-    places = {_place(tx.scope, link) for link in links}
-    seeded = {_place(tx.scope, link) for link in links if link.seeded}
-    seeded |= {place for place in places - seeded if _is_seeded(tx, place)}
-    return [link for link in links if _place(tx.scope, link) in seeded]
+    if tx.scope is Scope.HOST:
+        return _within_hosts(tx, links)
+    seeded = {link.site for link in links if link.seeded}
+    unsure = json.dumps([*{link.site for link in links} - seeded])
+    seeded.update(row["name"] for row in tx.execute(SQL["seeded_sites"], {"names": unsure}))
+    return [link for link in links if link.site in seeded]
 
 
-def _place(scope: Scope, link: Link) -> tuple[str, str]:
-    return (link.site, name_in_url(link.host) if scope is Scope.HOST else "")
+def _within_hosts(tx: SqliteTransaction, links: Sequence[Link]) -> list[Link]:
+    places = [(link.site, name_in_url(link.host)) for link in links]
+    seeded = {place for place, link in zip(places, links, strict=True) if link.seeded}
+    seeded |= {place for place in {*places} - seeded if _is_seeded_name(tx, *place)}
+    return [link for place, link in zip(places, links, strict=True) if place in seeded]
 
 
-def _is_seeded(tx: SqliteTransaction, place: tuple[str, str]) -> bool:
-    site, name = place
-    statement = SQL["is_seeded_name"] if name else SQL["is_seeded_site"]
-    return tx.execute(statement, {"site": site, "name": name}).fetchone() is not None
+def _is_seeded_name(tx: SqliteTransaction, site: str, name: str) -> bool:
+    return tx.execute(SQL["is_seeded_name"], {"site": site, "name": name}).fetchone() is not None
 
 
 def add_seed_ports(tx: SqliteTransaction, links: Sequence[Link]) -> None:
@@ -51,39 +55,85 @@ def add_links(tx: SqliteTransaction, links: Sequence[Link]) -> int:
     """Take in whatever of these is new, lower depths, wake sites; return how many were new."""
     if not links:
         return 0
-    seeded = {link.site for link in links if link.seeded}
-    sites = {name: _site_id(tx, name, name in seeded) for name in dict.fromkeys(link.site for link in links)}
+    first_seq = tx.next_seq
+    tx.next_seq += len(links)
+    coming = _each_once(links)
+    sites = _sites(tx, links)
+    seqs: list[int] = []
+    nearer: list[tuple[int, int]] = []
+    for seq, depth in _accept(tx, coming, sites, first_seq):
+        if seq >= first_seq:
+            seqs.append(seq)
+        else:  # known, and queued: the number is that of its arrival
+            nearer.append((depth, seq))
+    if nearer:  # plant: depth-not-lowered
+        tx.executemany(SQL["lower_depth"], nearer)
+    seqs.sort()
+    new = [coming[seq - first_seq] for seq in seqs]
+    added_at = int(time.time())
+    tx.executemany(SQL["add_queue"], [
+        (seq, sites[link.site].site_id, link.rank, link.depth, link.hops, link.kind, link.url_hash, link.via, link.url,
+         added_at)
+        for seq, link in zip(seqs, new, strict=True)
+    ])  # fmt: skip
+    _wake(tx, [sites[name] for name in {link.site for link in new}])
+    tx.known += len(new)
+    return len(new)
+
+
+def _each_once(links: Sequence[Link]) -> list[Link]:
+    """Return each URL once, as it first came, at the smallest depth that it came with."""
+    coming: dict[bytes, Link] = {}
+    for link in links:
+        first = coming.setdefault(link.url_hash, link)
+        if link.depth < first.depth:
+            coming[link.url_hash] = first._replace(depth=link.depth)
+    return list(coming.values())
+
+
+def _accept(
+    tx: SqliteTransaction, coming: Sequence[Link], sites: Mapping[str, _Site], first_seq: int
+) -> list[tuple[int, int]]:
+    """Accept URLs; return arrival number and depth of those that are new, or known and now nearer to a seed."""
     tx.execute(SQL["clear_stage"])
     tx.executemany(SQL["stage_link"], [
-        (seq, sites[link.site], link.url_hash, link.host, link.url, link.depth, link.rank, link.seeded,
-         link.hops, link.via, link.kind)
-        for seq, link in enumerate(links, start=tx.next_seq)
+        (sites[link.site].site_id, link.url_hash, seq, link.depth) for seq, link in enumerate(coming, first_seq)
     ])  # fmt: skip
-    tx.next_seq += len(links)
-    if seeded:
-        tx.execute(SQL["mark_seeded_hosts"])
-    changed = tx.execute(SQL["add_seen"]).rowcount
-    new = tx.execute(SQL["mark_fresh"]).rowcount
-    if new:
-        tx.execute(SQL["add_queue"], {"added_at": int(time.time())})
-        tx.sites_with_work += tx.execute(SQL["wake_idle_sites"]).rowcount
-        tx.execute(SQL["advance_deferred_sites"])
-    if changed > new:  # plant: depth-not-lowered
-        tx.execute(SQL["lower_depths"])
-    tx.known += new
-    return new
+    return tx.execute(SQL["add_seen"]).fetchall()
 
 
-def _site_id(tx: SqliteTransaction, name: str, seeded: bool) -> int:
-    """Return a site's number, creating the site if it is new: due at once, and with work, as its link follows."""
-    site = tx.execute(SQL["site_number"], {"site": name}).fetchone()
-    if site is None:
-        created = tx.execute(SQL["add_site"], {"site": name, "now_ms": tx.now_ms, "seeded": seeded}).lastrowid
-        assert created is not None
-        tx.sites += 1
-        tx.sites_with_work += 1
-        return created
-    if seeded and not site["seeded"]:
-        tx.execute(SQL["mark_seeded"], {"site": name})
-    site_id: int = site["site_id"]
-    return site_id
+class _Site(NamedTuple):
+    """A site that gets links, as they found it."""
+
+    site_id: int
+    is_seeded: int = 0
+    is_idle: int = 0  # at rest, although it has not reached its page limit
+    is_deferred: int = 0  # only waits for deferred URLs
+
+
+def _sites(tx: SqliteTransaction, links: Sequence[Link]) -> dict[str, _Site]:
+    """Return the sites of links by name. New ones are created, due at once and with work, as their links follow."""
+    names = dict.fromkeys(link.site for link in links)
+    rows = tx.execute(SQL["find_sites"], {"names": json.dumps([*names])})
+    sites = {name: _Site(*state) for name, *state in rows}
+    seeds = [link for link in links if link.seeded]
+    seeded = {link.site for link in seeds}
+    for name in names:
+        if name not in sites:
+            values = {"site": name, "now_ms": tx.now_ms, "seeded": name in seeded}
+            created = tx.execute(SQL["add_site"], values).lastrowid
+            assert created is not None
+            sites[name] = _Site(created, is_seeded=True)
+            tx.sites += 1
+            tx.sites_with_work += 1
+        elif name in seeded and not sites[name].is_seeded:
+            tx.execute(SQL["mark_seeded"], {"site": name})
+    hosts = dict.fromkeys((sites[link.site].site_id, link.host) for link in seeds)
+    tx.executemany(SQL["mark_seeded_host"], hosts)
+    return sites
+
+
+def _wake(tx: SqliteTransaction, sites: Sequence[_Site]) -> None:
+    """Make sites with new URLs claimable. They were read in this transaction: those that are awake need no write."""
+    tx.executemany(SQL["wake_site"], [(site.site_id,) for site in sites if site.is_idle or site.is_deferred])
+    tx.sites_with_work += sum(site.is_idle for site in sites)

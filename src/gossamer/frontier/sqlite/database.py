@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MOUNTS = Path("/proc/self/mountinfo")
 OLDER_SILENCE_S = 10.0  # of workers of an older version, before a frontier is upgraded: five heartbeats
-OLDEST_SQLITE = (3, 33, 0)  # UPDATE … FROM
+OLDEST_SQLITE = (3, 35, 5)  # RETURNING
 NETWORK_FILE_SYSTEMS = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "gfs2", "lustre",
     "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",

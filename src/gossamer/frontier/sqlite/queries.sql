@@ -33,28 +33,29 @@ UPDATE crawl SET state = :state
 -- ---------------------------------------------------------------- add
 
 -- name: create_stage
--- Creates the table that holds a batch of links while they are added. TEMP: each connection has its own, so that
--- batches never mix.
+-- Creates the table that holds the keys of a batch of links while they are looked up, in the order in which `seen` has
+-- them. TEMP: each connection has its own, so that batches never mix.
 CREATE TEMP TABLE stage (
-    seq INTEGER PRIMARY KEY, site_id INTEGER, url_hash BLOB, host TEXT, url TEXT, depth INTEGER, rank INTEGER,
-    seeded INTEGER, hops INTEGER, via BLOB, kind INTEGER, fresh INTEGER NOT NULL DEFAULT 0)
+    site_id INTEGER, url_hash BLOB, seq INTEGER NOT NULL, depth INTEGER NOT NULL, PRIMARY KEY (site_id, url_hash)
+    ) WITHOUT ROWID
 
 -- name: clear_stage
 -- Removes the batch before: the table lives as long as the connection.
 DELETE FROM temp.stage
 
 -- name: stage_link
--- Stages one link of a batch. Its arrival number is its key, so that the order of arrival is kept.
-INSERT INTO temp.stage (seq, site_id, url_hash, host, url, depth, rank, seeded, hops, via, kind)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+-- Stages the key of one link, with its arrival number. A batch has each URL once.
+INSERT INTO temp.stage (site_id, url_hash, seq, depth) VALUES (?, ?, ?, ?)
 
 -- name: save_seed_ports
 -- Lists the ports of all seeds. The list was read in the same transaction.
 UPDATE crawl SET seed_ports = :ports
 
--- name: site_number
--- Finds the number of a site, and whether it is seeded. The name is unique.
-SELECT site_id, seeded FROM site WHERE name = :site
+-- name: find_sites
+-- Finds sites by their unique names, with what a link changes: whether they are seeded, at rest, or wait for deferred
+-- URLs only. CROSS JOIN: one search of the index for each name.
+SELECT site.name, site_id, seeded, has_work = 0 AND spent = 0, has_work = 1 AND ready_at > paced_at
+FROM json_each(:names) AS d CROSS JOIN site ON site.name = d.value
 
 -- name: add_site
 -- Creates a site before its first URL: a URL always has a site that can be owned. The site takes over an exclusion
@@ -66,15 +67,14 @@ VALUES (:site, :now_ms, :now_ms, 1, :seeded, :site IN (SELECT site FROM exclusio
 -- Marks a site that was known before and is now a seed's. Nothing ever removes the mark.
 UPDATE site SET seeded = 1 WHERE name = :site
 
--- name: mark_seeded_hosts
--- Marks the hosts of staged seeds. DISTINCT and the conflict clause make a repetition harmless.
-INSERT INTO host (site_id, name, seeded)
-SELECT DISTINCT site_id, host, 1 FROM temp.stage WHERE seeded
+-- name: mark_seeded_host
+-- Marks the host of a seed. The conflict clause makes a repetition harmless.
+INSERT INTO host (site_id, name, seeded) VALUES (?, ?, 1)
 ON CONFLICT (site_id, name) DO UPDATE SET seeded = 1
 
--- name: is_seeded_site
--- Returns a row if the scope `site` admits a link: its site is seeded.
-SELECT 1 FROM site WHERE name = :site AND seeded = 1
+-- name: seeded_sites
+-- Finds which of these sites the scope `site` admits: those that are seeded.
+SELECT site.name FROM json_each(:names) AS d CROSS JOIN site ON site.name = d.value WHERE seeded = 1
 
 -- name: is_seeded_name
 -- Returns a row if the scope `host` admits a link: a host of this name is seeded, whatever its scheme and port. `;` is
@@ -86,42 +86,31 @@ WHERE site.name = :site AND host.seeded = 1 AND (
     OR (host.name > 'https://' || :name || ':' AND host.name < 'https://' || :name || ';'))
 
 -- name: add_seen
--- Accepts the staged links. In key order, so that each page of the tree is touched once. A URL that stands twice in a
--- batch keeps its first arrival; a queued URL that comes again from nearer to a seed takes the smaller depth.
+-- Accepts the staged links in key order, so that each page of the tree is touched once. A queued URL that comes again
+-- from nearer to a seed takes the smaller depth. Returns the new ones, which carry their own arrival numbers, and those
+-- that took a smaller depth, which carry their old ones.
 INSERT INTO seen (site_id, url_hash, seq, depth)
-SELECT site_id, url_hash, seq, depth FROM temp.stage WHERE true ORDER BY site_id, url_hash, seq
+SELECT site_id, url_hash, seq, depth FROM temp.stage WHERE true ORDER BY site_id, url_hash
 ON CONFLICT (site_id, url_hash) DO UPDATE SET depth = excluded.depth
     WHERE excluded.depth < seen.depth AND seen.outcome IS NULL
-
--- name: mark_fresh
--- Marks the staged links that are new. A link is new exactly if its row in `seen` carries its own arrival number.
-UPDATE temp.stage SET fresh = 1
-WHERE seq = (SELECT seen.seq FROM seen WHERE seen.site_id = stage.site_id AND seen.url_hash = stage.url_hash)
+RETURNING seq, depth
 
 -- name: add_queue
--- Queues what is new, and only that: each accepted URL has at most one row in the queue.
+-- Queues a link that add_seen accepted as new, and only such: each accepted URL has at most one row in the queue.
 INSERT INTO queue (seq, site_id, rank, depth, hops, kind, url_hash, via, url, added_at)
-SELECT seq, site_id, rank, depth, hops, kind, url_hash, via, url, :added_at FROM temp.stage WHERE fresh ORDER BY seq
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
--- name: lower_depths
--- Gives queued URLs the smaller depths that add_seen took in. Rare: runs only if add_seen changed more rows than were
--- new.
-UPDATE queue SET depth = lower.depth
-FROM (SELECT DISTINCT seen.seq, seen.depth FROM temp.stage CROSS JOIN seen USING (site_id, url_hash)) AS lower
-WHERE queue.seq = lower.seq AND queue.depth > lower.depth
+-- name: lower_depth
+-- Gives a queued URL the smaller depth that add_seen took in.
+UPDATE queue SET depth = ? WHERE seq = ?
 
--- name: wake_idle_sites
--- Makes sites at rest claimable that got new URLs. No wake-up is lost: a transaction that puts a site to rest reads
--- the queue itself, so it comes completely before or completely after this one. A site that has reached its page
--- limit stays at rest.
+-- name: wake_site
+-- Makes a site with new URLs claimable that was at rest, or due at its pace if it only waited for deferred URLs. No
+-- wake-up is lost: a transaction that puts a site to rest reads the queue itself, so it comes completely before or
+-- completely after this one, which has read the site. A site that has reached its page limit stays at rest.
 UPDATE site SET has_work = 1, ready_at = paced_at
 -- plant: lost-wake-up
-WHERE has_work = 0 AND spent = 0 AND site_id IN (SELECT site_id FROM temp.stage WHERE fresh)
-
--- name: advance_deferred_sites
--- Makes a free site due at its pace that only waited for deferred URLs: now it has an eligible one.
-UPDATE site SET ready_at = paced_at
-WHERE ready_at > paced_at AND site_id IN (SELECT site_id FROM temp.stage WHERE fresh)
+WHERE site_id = ?
 
 -- ---------------------------------------------------------------- claim
 
