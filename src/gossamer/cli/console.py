@@ -199,12 +199,13 @@ def one_line(progress: Progress) -> str:
     """Return progress in one line."""
     stats = progress.stats
     trouble = "".join(f"; {plain(trouble)}" for trouble in progress.troubles)
+    paused = "; paused by the operator" if stats.is_paused else ""
     due = "" if progress.next_due_s is None else f"; next URL due {wait(progress.next_due_s)}"
     finished = f"; finished: {progress.end.value}" if progress.end and progress.end.is_finish else ""
     return (
         f"{count_pages(stats)} ({progress.pages_per_s:.1f}/s), {stats.queued:,} queued, "
         f"{count(stats.sites, 'site')}, {sum(stats.given_up.values()):,} given up, "
-        f"{stats.in_trouble:,} in trouble{trouble}{due}{finished}"
+        f"{stats.in_trouble:,} in trouble{paused}{trouble}{due}{finished}"
     )
 
 

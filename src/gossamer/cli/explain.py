@@ -12,6 +12,7 @@ from gossamer.cli.log import request_line
 from gossamer.cli.naming import read_url
 from gossamer.cli.printing import print_facts, say
 from gossamer.cli.wording import plain
+from gossamer.commands import to_type
 from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import read_settings
@@ -50,13 +51,16 @@ def command(what: str, folders: Sequence[Path], source: str | None) -> None:
         found = explain_site(frontier, folders, named.site, terms) if is_site else explain_url(
             frontier, folders, named, terms, read_url(source) if source else None
         )  # fmt: skip
-        under_way = is_under_way(frontier, *folders)
+        under_way, paused = is_under_way(frontier, *folders), frontier.stats().is_paused
     click.echo(named.site if is_site else named.url)
     say(f"{found.cause}: {plain(found.sentence)}")
     print_facts(((name, plain(text)) for name, text in found.facts), label=10, indent="  ")
     print_facts((("request", request_line(row)) for row in found.requests), label=10, indent="  ")
     if not under_way:
         click.echo("  The crawl is not running: waiting URLs wait until it is resumed.")
+    if paused:
+        resume = to_type("resume", folders=folders[0])
+        click.echo(f"  The operator paused the crawl: no turn begins until `{resume}`.")
 
 
 def _read_terms(folder: Path, site: str, seed_ports: frozenset[int]) -> Terms:

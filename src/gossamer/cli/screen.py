@@ -13,6 +13,7 @@ from rich.console import Group
 from rich.text import Text
 
 from gossamer.cli.wording import count, count_pages, duration, plain, size, span, wait
+from gossamer.commands import to_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -75,7 +76,7 @@ def _title(view: View, width: int) -> Text:
 
 def _state(progress: Progress) -> str:
     if progress.end is None:
-        return "running"
+        return "paused by the operator" if progress.stats.is_paused else "running"
     return f"finished: {progress.end.value}" if progress.end.is_finish else "finishing what is under way"
 
 
@@ -132,7 +133,11 @@ def _facts(view: View, width: int) -> list[Text]:
         _row("machine", f"{size(figures.get('memory_bytes', 0))} memory; disk {size(view.used_bytes)} used, "
                         f"{size(view.free_bytes)} free; lag {seconds(figures.get('loop_lag_s', 0))}"),
     ]  # fmt: skip
-    if progress.next_due_s is not None:
+    if progress.stats.is_paused:
+        lines.append(
+            _row("now", Text(f"nothing is begun: `{to_type('resume', folders=view.folder)}` continues", _GOOD))
+        )
+    elif progress.next_due_s is not None:
         lines.append(_row("now", Text(f"nothing is due; next URL due {wait(progress.next_due_s)}", _GOOD)))
     if progress.alive < progress.workers:
         lines.append(_row("workers", Text(f"{progress.alive} of {progress.workers} alive", _BAD)))

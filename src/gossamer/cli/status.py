@@ -10,6 +10,7 @@ import click
 from gossamer.cli.data_dir import data_dir_option
 from gossamer.cli.printing import LABEL, print_facts, terminal_width
 from gossamer.cli.wording import count, moment, plain, size, span, wait
+from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.inspect.status import Status, read_status
@@ -50,6 +51,9 @@ def command(folder: Path, as_json: bool) -> None:
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
     stats, running = status.stats, status.running
     yield "crawl", f"{status.folder}, {_state(status)}"
+    if stats.is_paused and not status.is_finished:
+        resume = to_type("resume", folders=status.folder)
+        yield "paused", f"by the operator, on all machines: nothing is begun until `{resume}`"
     for trouble in running.troubles if running else ():
         yield "trouble", f"{plain(trouble)}; nothing new is started meanwhile"
     yield (

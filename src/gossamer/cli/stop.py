@@ -43,16 +43,29 @@ def command(data_dir: Path) -> None:
         pass  # it has just ended
     except PermissionError:
         raise GossamerError(f"The crawl in {data_dir} (pid {pid}) is another user's: ask them to stop it.") from None
-    if not _has_ended(data_dir, LOOK_EVERY_S):
-        with suppress(GossamerError), change_existing(data_dir) as frontier:
-            if frontier.lease_s is None:  # else other machines, which must continue, would stop too
-                frontier.order(CrawlState.STOPPING)  # reaches the workers even if the supervisor hangs
-    if not _has_ended(data_dir, STOP_TIMEOUT_S):
+    if not _has_ended(data_dir, LOOK_EVERY_S) and not _order_stop(data_dir):
         raise GossamerError(
             f"The crawl in {data_dir} (pid {pid}) has not ended within {STOP_TIMEOUT_S:g} s: "
             f"`kill -9 {pid}` ends it at once, and the next start repairs its files."
         )
     click.echo(f"The crawl in {data_dir} is stopped. Resume it with `{to_type('crawl', folders=data_dir)}`.")
+
+
+def _order_stop(folder: Path) -> bool:
+    """Order workers to stop, which reaches them even if the supervisor hangs; return whether they have ended.
+
+    A pause outlives the stop.
+    """
+    paused = False
+    with suppress(GossamerError), change_existing(folder) as frontier:
+        if frontier.lease_s is None:  # else other machines, which must continue, would stop too
+            paused = frontier.stats().is_paused
+            frontier.order(CrawlState.STOPPING)
+    has_ended = _has_ended(folder, STOP_TIMEOUT_S)
+    if paused:
+        with suppress(GossamerError), change_existing(folder) as frontier:
+            frontier.order(CrawlState.PAUSED)
+    return has_ended
 
 
 def _has_ended(folder: Path, timeout_s: float) -> bool:

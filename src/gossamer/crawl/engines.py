@@ -42,7 +42,7 @@ def open_frontier(folder: Path, settings: FrontierSettings, *, to_read: bool = F
         file = folder / FRONTIER_FILE
         if not begin and not file.is_file():
             raise GossamerError(f"{file} is not there any more: put it back, or choose another folder.")
-        return SqliteFrontier(file, to_read=to_read)
+        return SqliteFrontier(file, to_read=to_read, slow_s=settings.slow_operation_s)
     from gossamer.frontier.postgres import Opening, PostgresFrontier
 
     return PostgresFrontier(
@@ -50,6 +50,7 @@ def open_frontier(folder: Path, settings: FrontierSettings, *, to_read: bool = F
         settings.crawl_name,
         home="" if to_read else home_of(folder),
         lease_s=settings.lease_s,
+        slow_s=settings.slow_operation_s,
         opening=Opening.READ if to_read else Opening.BEGIN if begin else Opening.EXISTING,
     )
 

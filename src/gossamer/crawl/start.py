@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from gossamer.commands import to_type
 from gossamer.crawl.announce import announce, warnings
 from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import naming_damage, open_for_start
@@ -129,6 +130,8 @@ def open_crawl(
             raise GossamerError(_no_seeds(folder, seeds, empty))
         for source in empty:
             reporter.warn(_empty(source))
+        if stats.is_paused:
+            reporter.warn(f"The operator paused this crawl: `{to_type('resume', folders=folder)}` lets it continue.")
         _write_down(folder, settings, frontier)  # last: a start that fails leaves the settings as they were
         yield OpenCrawl(frontier, lock, stats)
 

@@ -204,8 +204,8 @@ class OperatorFrontier(FrontierReader, Protocol):
     ) -> None:
         """Begin or resume the crawl under these terms. Only while no worker of an earlier start *here* can live.
 
-        Every listed worker of an earlier start here is declared dead and recovered; the crawl is `RUNNING`. If no
-        other worker lives, the crawl clock continues from its saved value.
+        Every listed worker of an earlier start here is declared dead and recovered; the crawl is `RUNNING`, unless the
+        operator has paused it. If no other worker lives, the crawl clock continues from its saved value.
 
         On an engine that several machines share, "here" is what the caller can vouch for, such as the crawl folder that
         it has locked. All machines call this, in any order. It leaves workers of other machines alone if one of them

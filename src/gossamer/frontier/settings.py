@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Final
 
 from gossamer.errors import GossamerError
 
+SLOW_S: Final = 2.0
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
@@ -31,6 +33,15 @@ class FrontierSettings:
             "help": "With a PostgreSQL database, a worker that is silent for this long counts as dead, and other "
             "workers take over its sites.",
             "minimum": 1,
+        },
+    )
+
+    slow_operation_s: float = field(
+        default=SLOW_S,
+        metadata={
+            "help": "An operation that holds its connection to the frontier for longer is logged with its statements, "
+            "their times and the stack; 0 turns this off.",
+            "minimum": 0,
         },
     )
 

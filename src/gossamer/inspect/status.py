@@ -104,6 +104,7 @@ class Status:
             "folder": str(self.folder),
             "running": self.running is not None,
             "finished": self.is_finished,
+            "paused": stats.is_paused,
             "pid": self.running.pid if self.running else None,
             "started_at": self.running.started_at if self.running else None,
             "troubles": list(self.running.troubles) if self.running else [],

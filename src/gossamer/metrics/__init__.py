@@ -47,6 +47,13 @@ FRONTIER_STATEMENT_SECONDS = Histogram(
     labels=("statement",),
     buckets=_DATABASE_SECONDS,
 )
+FRONTIER_HELD_SECONDS = Histogram(
+    "gossamer_frontier_held_seconds",
+    "Time an operation held its connection to the frontier, and with SQLite the gate of writers",
+    question="Does an operation keep other workers from the database?",
+    labels=("operation",),
+    buckets=_DATABASE_SECONDS,
+)
 FRONTIER_LINKS_TOTAL = Counter(
     "gossamer_frontier_links_total",
     "Links offered to the frontier, by result: new or known",

@@ -294,11 +294,17 @@ class Stats:
     sites_spent: int = 0  # that have reached max_pages_per_site
     sites_in_trouble: int = 0  # with work, but backing off or suspended after several failures in a row
     hosts_in_trouble: int = 0  # of other sites, single hosts that back off; not counted beyond 100,000
+    state: CrawlState = CrawlState.RUNNING
 
     @property
     def in_trouble(self) -> int:
         """How many sites and single hosts wait longer than their delay because they fail."""
         return self.sites_in_trouble + self.hosts_in_trouble
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the operator has paused the crawl, on all machines."""
+        return self.state is CrawlState.PAUSED
 
     @property
     def is_full(self) -> bool:

@@ -54,8 +54,8 @@ class Progress:
 
     @property
     def next_due_s(self) -> float | None:
-        """How long the crawl will be idle; None if it is busy, will be soon, or has no site left."""
-        if self.figures.get("turns") or self.figures.get("sites_due"):
+        """How long the crawl will be idle; None if it is busy, will be soon, is paused, or has no site left."""
+        if self.stats.is_paused or self.figures.get("turns") or self.figures.get("sites_due"):
             return None
         waits = [wait_s for wait_s in (self.stats.wait_s, self.figures.get("next_due_s")) if wait_s is not None]
         return min(waits) if waits and min(waits) >= NOTABLE_WAIT_S else None

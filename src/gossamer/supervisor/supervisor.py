@@ -268,6 +268,7 @@ class Supervisor:
         unreadable = RepeatedWarning(log, END_UNKNOWN)
         while True:
             await asyncio.sleep(TICK_S)
+            was_paused = self._stats.is_paused
             try:
                 drained, self._stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
             except FrontierError as error:
@@ -276,6 +277,8 @@ class Supervisor:
             else:
                 unreadable.clear()
                 troubles = []
+            if self._stats.is_paused != was_paused:
+                log.info("The operator %s the crawl.", "paused" if self._stats.is_paused else "resumed")
             self._callbacks.show(self._measure(self._stats, *troubles))
             elapsed_s = time.monotonic() - self._started_s
             if end := find_end(drained, self._stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):

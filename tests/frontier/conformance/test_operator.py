@@ -94,6 +94,15 @@ def test_heartbeats_bring_the_operators_orders(lab: Lab) -> None:
     assert orders.state is CrawlState.RUNNING
 
 
+def test_a_start_ends_a_stop_but_keeps_a_pause(lab: Lab) -> None:
+    for ordered, kept in ((CrawlState.STOPPING, CrawlState.RUNNING), (CrawlState.PAUSED, CrawlState.PAUSED)):
+        lab.open().order(ordered)
+        lab.open().resume(delay_s=70)
+        assert lab.open().stats().state is kept
+    lab.open().order(CrawlState.RUNNING)
+    assert not lab.open().stats().is_paused
+
+
 def test_a_seed_file_is_remembered_by_its_digest(lab: Lab) -> None:
     assert not lab.open().seeds_loaded("abc")
     lab.open().mark_seeds_loaded("abc")

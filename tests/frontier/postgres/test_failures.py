@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from gossamer import metrics
 from gossamer.frontier import FrontierError
-from gossamer.frontier.postgres import PostgresFrontier
 from tests.frontier import postgres_server
 from tests.frontier.postgres.moments import when
 from tests.frontier.samples import claim, complete, link, links, names, wait
@@ -135,15 +132,3 @@ def test_a_database_that_is_away_is_tried_again_with_patience(
             elsewhere.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
     lab.advance(10)
     assert names(claim(frontier)) == ["a.test"]
-
-
-def test_a_statement_that_holds_its_connection_is_logged_with_its_name_and_caller(
-    lab: PostgresLab, caplog: pytest.LogCaptureFixture
-) -> None:
-    counted = "gossamer_frontier_statement_seconds_count{statement=unseen}"
-    with PostgresFrontier(lab.address, lab.crawl, slow_s=0.0) as frontier, caplog.at_level(logging.WARNING):
-        before = metrics.snapshot().get(counted, 0.0)
-        frontier.add([link("a.test/")])
-    assert metrics.snapshot()[counted] == before + 1
-    (record,) = [record for record in caplog.records if "Statement unseen" in record.getMessage()]
-    assert "test_a_statement_that_holds_its_connection_is_logged" in str(record.stack_info)

@@ -19,6 +19,7 @@ from gossamer import metrics
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import backoff_s
+from gossamer.frontier.holding import Holding
 from gossamer.frontier.moving import Standing, State
 from gossamer.frontier.postgres.connection import connect
 from gossamer.frontier.postgres.crawl_clock import CrawlClock, Reading
@@ -97,7 +98,7 @@ class PostgresDatabase:
         self.address = address
         self._clock = clock
         self._server_clock = server_clock
-        self._slow_s = slow_s
+        self._holding = Holding(slow_s)
         self._timeout_ms = round(timeout_s * 1000)
         self._connection: BoundedConnection | None = None
         self._in_use = threading.RLock()
@@ -180,7 +181,7 @@ class PostgresDatabase:
 
     def make_stage(self) -> None:
         """Create the table for the keys of new links, once per connection that adds some."""
-        with self._translating():
+        with self._translating("make_stage"):
             self._connected()
             if not self._has_stage:
                 self.execute("create_stage", {})
@@ -190,7 +191,7 @@ class PostgresDatabase:
 
     def run(self, operation: str, work: Callable[[PostgresTransaction], T]) -> T:
         """Run `work` in one transaction, again after a deadlock: all of it is committed and synced, or nothing."""
-        with self._translating():
+        with self._translating(operation):
             for attempt in count(1):
                 try:
                     return self._attempt(operation, work)
@@ -207,26 +208,29 @@ class PostgresDatabase:
             tx = self._begin()
             result = work(tx)
             tx.save()
-        metrics.FRONTIER_OPERATION_SECONDS.labels(operation).observe(time.perf_counter() - began)
+        spent_s = time.perf_counter() - began
+        if self._holding.held is not None:
+            self._holding.held.transaction_s += spent_s
+        metrics.FRONTIER_OPERATION_SECONDS.labels(operation).observe(spent_s)
         return result
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresTransaction]:
         """Read several things as of one instant; writes nothing and waits for no lock."""
-        with self._translating(), self._connected().transaction():
+        with self._translating("read"), self._connected().transaction():
             self.execute("begin_snapshot", {})
             yield self._begin(may_write=False)
 
     def rows(self, name: str, **values: object) -> list[Row]:
         """Run one statement by itself."""
-        with self._translating():
+        with self._translating("read"):
             self._connected()
             return self.execute(name, {"crawl": self.crawl, **values})
 
     @contextmanager
-    def _translating(self) -> Iterator[None]:
-        """Raise the contract's error for the driver's, and close the connection."""
-        with self._in_use:
+    def _translating(self, operation: str) -> Iterator[None]:
+        """Hold the connection for an operation; raise the contract's error for the driver's, and close it."""
+        with self._in_use, self._holding.hold(operation):
             try:
                 yield
             except psycopg.Error as error:
@@ -290,5 +294,5 @@ class PostgresDatabase:
         finally:
             spent_s = time.perf_counter() - began
             metrics.FRONTIER_STATEMENT_SECONDS.labels(name).observe(spent_s)
-            if spent_s > self._slow_s:
-                log.warning("Statement %s held its connection for %.1f s.", name, spent_s, stack_info=True)
+            if self._holding.held is not None:
+                self._holding.held.note(name, spent_s)

@@ -35,6 +35,7 @@ from gossamer.frontier.postgres.recovering import (
 )
 from gossamer.frontier.postgres.releasing import free_sites, owned_sites
 from gossamer.frontier.postgres.sharing import share_out
+from gossamer.frontier.settings import SLOW_S
 from gossamer.frontier.shares import UNCHANGED
 from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
@@ -70,7 +71,7 @@ class PostgresFrontier:
         *,
         home: str = "",
         lease_s: float = LEASE_S,
-        slow_s: float = 2.0,
+        slow_s: float = SLOW_S,
         clock: Clock = boot_seconds,
         server_clock: Callable[[], float] | None = None,
         opening: Opening = Opening.BEGIN,

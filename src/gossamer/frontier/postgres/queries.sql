@@ -28,8 +28,9 @@ SELECT 1 FROM crawl WHERE crawl = %(crawl)s FOR UPDATE
 UPDATE crawl SET offset_ms = %(offset_ms)s WHERE crawl = %(crawl)s AND offset_ms = %(believed_ms)s
 
 -- name: resume
--- Sets the terms of a start. One row, in one transaction, so that no worker sees half of them.
-UPDATE crawl SET state = 'running', delay_ms = %(delay_ms)s, page_limit = %(page_limit)s, site_limit = %(site_limit)s,
+-- Sets the terms of a start. One row, in one transaction, so that no worker sees half of them. A pause is the operator's:
+-- only the operator ends it, not a restart or a further machine.
+UPDATE crawl SET state = CASE state WHEN 'paused' THEN state ELSE 'running' END, delay_ms = %(delay_ms)s, page_limit = %(page_limit)s, site_limit = %(site_limit)s,
                  scope = %(scope)s
 WHERE crawl = %(crawl)s
 

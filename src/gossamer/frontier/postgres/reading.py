@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.claiming import host_state
-from gossamer.records import Reason, SiteState, Stats, UrlState, UrlStatus
+from gossamer.records import CrawlState, Reason, SiteState, Stats, UrlState, UrlStatus
 
 if TYPE_CHECKING:
     from gossamer.frontier.postgres.database import PostgresDatabase
@@ -92,4 +92,5 @@ def crawl_stats(database: PostgresDatabase) -> Stats:
         sites_spent=spent.sites,
         sites_in_trouble=troubled.sites,
         hosts_in_trouble=troubled_hosts.hosts,
+        state=CrawlState(tx.state),
     )

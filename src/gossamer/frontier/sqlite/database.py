@@ -13,23 +13,26 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gossamer import metrics
 from gossamer.errors import GossamerError
 from gossamer.frontier.batches import ports_of
+from gossamer.frontier.holding import Holding
 from gossamer.frontier.moving import MovedError, Standing, State
+from gossamer.frontier.settings import SLOW_S
 from gossamer.frontier.sql import read_statements, refuse_older_workers
 from gossamer.records import Scope
 from gossamer.safe_files import open_descriptor, refuse_link
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from importlib.resources.abc import Traversable
 
     from gossamer.frontier.clock import Clock
+    from gossamer.frontier.holding import Held
 
 MOUNTS = Path("/proc/self/mountinfo")
 OLDER_SILENCE_S = 10.0  # of workers of an older version, before a frontier is upgraded: five heartbeats
@@ -41,16 +44,17 @@ NETWORK_FILE_SYSTEMS = frozenset({
 
 _FOLDER = resources.files("gossamer.frontier.sqlite")
 SQL = read_statements(_FOLDER / "queries.sql")
+_NAMES = {text: name for name, text in SQL.items()}
 
 
 class SqliteTransaction:
     """One transaction: its statements, the crawl's terms and time, and counters that are saved at its end."""
 
-    def __init__(self, connection: sqlite3.Connection, boot_s: float) -> None:
+    def __init__(self, connection: sqlite3.Connection, boot_s: float, held: Held) -> None:
         """Read the crawl's row and its clock: `now_ms` is never ahead of crawl time, `wait_from_ms` never behind."""
-        self.execute = connection.execute
-        self.executemany = connection.executemany
-        row = connection.execute(SQL["crawl"]).fetchone()
+        self._connection = connection
+        self._held = held
+        row = self.execute(SQL["crawl"]).fetchone()
         offset_ms = row["clock_offset_ms"]
         self._boot_ms = boot_s * 1000
         self._saved_ms: int = row["clock_ms"]
@@ -72,6 +76,16 @@ class SqliteTransaction:
         self.given_up: int = row["given_up"]
         self.in_hand: int = row["in_hand"]
         self.standing = Standing.of(row["identity"], row["standing"], row["move"], row["moved_to"])
+
+    def execute(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Run a statement."""
+        self._held.begin_statement(sql)
+        return self._connection.execute(sql, values)
+
+    def executemany(self, sql: str, values: Iterable[Mapping[str, Any] | Sequence[Any]]) -> sqlite3.Cursor:
+        """Run a statement for each of these values."""
+        self._held.begin_statement(sql)
+        return self._connection.executemany(sql, values)
 
     def save(self) -> None:
         """Save the clock and the counters."""
@@ -118,8 +132,9 @@ class Readable(ABC):
 
     connection: sqlite3.Connection
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, slow_s: float) -> None:
         self._clock = clock
+        self._holding = Holding(slow_s, _NAMES)
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -136,17 +151,18 @@ class Readable(ABC):
     @contextmanager
     def snapshot(self) -> Iterator[SqliteTransaction]:
         """Read several things as of one instant; writes nothing and waits for no lock."""
-        with self.reading() as connection:
+        with self._holding.hold("read") as held, self.reading() as connection:
             try:
                 connection.execute("BEGIN")
-                yield SqliteTransaction(connection, self._clock())
+                yield SqliteTransaction(connection, self._clock(), held)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
 
     def rows(self, statement: str, **values: object) -> list[sqlite3.Row]:
         """Return the rows of one statement. All are fetched at once, so that no read stays open."""
-        with self.reading() as connection:
+        with self._holding.hold("read") as held, self.reading() as connection:
+            held.begin_statement(SQL[statement])
             return connection.execute(SQL[statement], values).fetchall()
 
     def standing(self) -> Standing:
@@ -164,9 +180,9 @@ class Readable(ABC):
 class SqliteDatabase(Readable):
     """A connection to the frontier's file, for workers and commands that write."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, slow_s: float = SLOW_S) -> None:
         """Open the file, creating or upgrading it as needed."""
-        super().__init__(clock)
+        super().__init__(clock, slow_s)
         self.path = path
         refuse_network_file_system(path)
         with ExitStack() as stack:
@@ -216,21 +232,24 @@ class SqliteDatabase(Readable):
         Refused from the moment on in which a move begins, but for what the move itself does.
         """
         asked = time.perf_counter()
-        with self._gate:
+        with self._holding.hold(operation) as held, self._gate:
             try:
+                held.take()
+                held.begin_statement(SQL["begin"])
                 self.connection.execute(SQL["begin"])  # in here: one that fails may have begun all the same
                 began = time.perf_counter()
-                tx = SqliteTransaction(self.connection, self._clock())  # plant: crawl-on-wall-clock
+                tx = SqliteTransaction(self.connection, self._clock(), held)  # plant: crawl-on-wall-clock
                 if tx.standing.state is not State.LIVE and not of_a_move:
                     raise MovedError(str(self.path), tx.standing, here="sqlite", folders=[self.path.parent])
                 yield tx
                 tx.save()
-                self.connection.execute("COMMIT")
+                tx.execute("COMMIT")
             except BaseException:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
             ended = time.perf_counter()
+            held.transaction_s = ended - began
         metrics.FRONTIER_LOCK_WAIT_SECONDS.labels(operation).observe(began - asked)
         metrics.FRONTIER_OPERATION_SECONDS.labels(operation).observe(ended - began)
 

@@ -13,6 +13,7 @@ from gossamer.frontier import NO_TERMS, FrontierError
 from gossamer.frontier.batches import RecentLinks, count_claims, count_links, ports_of
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.moving import MovedError, State
+from gossamer.frontier.settings import SLOW_S
 from gossamer.frontier.shares import UNCHANGED
 from gossamer.frontier.sqlite.adding import add_links, add_seed_ports, within_scope
 from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
@@ -61,9 +62,11 @@ class SqliteFrontier:
 
     lease_s: float | None = None  # only the supervisor ends its workers
 
-    def __init__(self, path: Path, *, clock: Clock = boot_seconds, to_read: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, clock: Clock = boot_seconds, to_read: bool = False, slow_s: float = SLOW_S
+    ) -> None:
         """Open the frontier in this file: to work, creating or upgrading it as needed, or only to read."""
-        self._database: Readable = SqliteReader(path, clock) if to_read else SqliteDatabase(path, clock)
+        self._database: Readable = (SqliteReader if to_read else SqliteDatabase)(path, clock, slow_s)
         standing = self._database.standing()
         self.identity = standing.identity
         if standing.state is State.MOVED:

@@ -22,8 +22,9 @@ UPDATE crawl SET clock_ms = :clock_ms, next_seq = :next_seq, sites = :sites, sit
                  known = :known, done = :done, pages = :pages, given_up = :given_up, in_hand = :in_hand
 
 -- name: resume
--- Sets the terms of a start. One row, in one transaction, so that no worker sees half of them.
-UPDATE crawl SET state = 'running', delay_ms = :delay_ms, page_limit = :page_limit, scope = :scope,
+-- Sets the terms of a start. One row, in one transaction, so that no worker sees half of them. A pause is the operator's:
+-- only the operator ends it, not a restart.
+UPDATE crawl SET state = CASE state WHEN 'paused' THEN state ELSE 'running' END, delay_ms = :delay_ms, page_limit = :page_limit, scope = :scope,
                  site_limit = :site_limit, clock_offset_ms = :clock_offset_ms
 
 -- name: order

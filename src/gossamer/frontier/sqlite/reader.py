@@ -25,6 +25,7 @@ from urllib.parse import quote
 
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
+from gossamer.frontier.settings import SLOW_S
 from gossamer.frontier.sql import refuse_other_schema
 from gossamer.frontier.sqlite.database import (
     SQL,
@@ -81,9 +82,9 @@ class Files:
 class SqliteReader(Readable):
     """A connection that only reads."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, slow_s: float = SLOW_S) -> None:
         """Open the file; refuse one whose schema would have to be upgraded first."""
-        super().__init__(clock)
+        super().__init__(clock, slow_s)
         refuse_old_sqlite()
         refuse_network_file_system(path)
         self._path = path

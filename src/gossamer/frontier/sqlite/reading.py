@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.frontier.sqlite.claiming import host_state, until_ready
 from gossamer.frontier.sqlite.database import SQL
-from gossamer.records import Reason, SiteState, Stats, UrlState, UrlStatus
+from gossamer.records import CrawlState, Reason, SiteState, Stats, UrlState, UrlStatus
 
 if TYPE_CHECKING:
     from gossamer.frontier.sqlite.database import Readable
@@ -89,4 +89,5 @@ def crawl_stats(database: Readable) -> Stats:
             sites_spent=spent,
             sites_in_trouble=troubled,
             hosts_in_trouble=troubled_hosts,
+            state=CrawlState(tx.state),
         )
