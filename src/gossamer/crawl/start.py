@@ -128,10 +128,7 @@ def open_crawl(
             raise _unwritable(folder, settings, error) from error
         if not stats.known:
             raise GossamerError(_no_seeds(folder, seeds, empty))
-        for source in empty:
-            reporter.warn(_empty(source))
-        if stats.is_paused:
-            reporter.warn(f"The operator paused this crawl: `{to_type('resume', folders=folder)}` lets it continue.")
+        _warn(folder, reporter, stats, empty)
         _write_down(folder, settings, frontier)  # last: a start that fails leaves the settings as they were
         yield OpenCrawl(frontier, lock, stats)
 
@@ -158,6 +155,13 @@ def _unwritable(folder: Path, settings: Settings, error: Exception) -> GossamerE
     if settings.frontier.frontier and isinstance(error, FrontierError):
         what, advice = "The frontier", "see that its database is there, and start again"
     return GossamerError(f"{what} cannot be written to ({error}): {advice}.")
+
+
+def _warn(folder: Path, reporter: CrawlReporter, stats: Stats, empty: Sequence[str | Path]) -> None:
+    for source in empty:
+        reporter.warn(_empty(source))
+    if stats.is_paused:
+        reporter.warn(f"The operator paused this crawl: `{to_type('resume', folders=folder)}` lets it continue.")
 
 
 def _no_seeds(folder: Path, seeds: Seeds, empty: Sequence[str | Path]) -> str:

@@ -40,7 +40,7 @@ class FrontierSettings:
         default=SLOW_S,
         metadata={
             "help": "An operation that holds its connection to the frontier for longer is logged with its statements, "
-            "their times and the stack; 0 turns this off.",
+            "their times and the stack; 0 turns this off. Lower it to see why a frontier is slow.",
             "minimum": 0,
         },
     )

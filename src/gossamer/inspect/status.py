@@ -97,6 +97,17 @@ class Status:
                     counted[name.removeprefix(SHARE_BACKOFFS)] += int(times)
         return dict(counted)
 
+    def _worker_as_json(self, worker: WorkerState) -> dict[str, Any]:
+        return {
+            "worker": worker.worker,
+            "label": worker.label,
+            "beats": worker.beats,
+            "sites": worker.sites,
+            "silent_s": worker.silent_s,
+            "silent": self.is_silent(worker),
+            "figures": dict(worker.figures),
+        }
+
     def as_json(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         stats = self.stats
@@ -128,11 +139,7 @@ class Status:
             "sites_waiting_for_address": self.address_waits,
             "hosts_in_trouble": stats.hosts_in_trouble,
             "next_due_s": stats.wait_s,
-            "workers": [
-                {"worker": one.worker, "label": one.label, "beats": one.beats, "sites": one.sites}
-                | {"silent_s": one.silent_s, "silent": self.is_silent(one), "figures": dict(one.figures)}
-                for one in self.workers
-            ],
+            "workers": list(map(self._worker_as_json, self.workers)),
             "used_bytes": dict(self.used_bytes),
             "free_bytes": self.free_bytes,
             "disk": str(self.disk),
