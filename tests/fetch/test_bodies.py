@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.fetch.bodies import Body, BodyBudget, Growth
-from gossamer.records import Failed, Fetched, Reason
+from gossamer.records import Failed, Fetched, Reason, Truncation
 from tests.fetch.servers import Peer, fetcher, serving
 
 if TYPE_CHECKING:
@@ -140,6 +140,28 @@ async def test_a_large_page_waits_for_another_to_be_stored_and_then_comes_whole(
                 assert answer.body == body
                 assert answer.truncated is None
                 web.release(len(answer.body))
+        assert web.load.held_bytes == 0
+
+
+async def test_a_page_that_exceeds_its_limit_when_it_goes_on_after_a_wait_is_kept_up_to_the_limit() -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 300000\r\n\r\n"
+    limit = 500_000 // 2 // 4 + 1  # one byte more than every request has for itself
+
+    async def send(peer: Peer) -> None:
+        await peer.send(head + b"x" * 300_000)
+
+    async with serving(send) as server, fetcher(max_held_bytes=500_000, in_flight=4, max_body_bytes=limit) as web:
+        held = [await web.fetch(server.url(), site=f"{number}.test") for number in range(4)]
+        waiting = asyncio.create_task(web.fetch(server.url(), site="b.test"))
+        while not web.load.paused:  # noqa: ASYNC110 - no event tells that libcurl was paused
+            await asyncio.sleep(0.001)
+        for answer in held:
+            assert isinstance(answer, Fetched)
+            web.release(len(answer.body))
+        last = await waiting
+        assert isinstance(last, Fetched)
+        assert (len(last.body), last.truncated) == (limit, Truncation.LENGTH)
+        web.release(limit)
         assert web.load.held_bytes == 0
 
 

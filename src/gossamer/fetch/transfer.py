@@ -247,8 +247,11 @@ class Transfer:
         self._multi.cut(self._curl)
 
     def resume(self) -> None:
-        """Go on receiving the body."""
-        self._curl.pause(pycurl.PAUSE_CONT)
+        """Go on receiving the body. libcurl delivers what it holds at once, and fails if that ends the transfer."""
+        try:
+            self._curl.pause(pycurl.PAUSE_CONT)
+        except pycurl.error:
+            self._multi.cut(self._curl)
 
     def _halt(self, stop: Stop, detail: str = "") -> int:
         """Record why we end the transfer; the 0 tells libcurl to end it."""
