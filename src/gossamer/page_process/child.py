@@ -96,19 +96,18 @@ class PageChild:
         return True
 
     def _receive(self) -> None:
+        """Take all that has come: libuv reports the end of a process only once, perhaps with its last frame."""
         try:
-            got = self._socket.recv_into(self._buffer[self._filled :])
+            while got := self._socket.recv_into(self._buffer[self._filled :]):
+                self._filled += got
+                if not self._deliver():
+                    break
         except BlockingIOError:
             return
-        except OSError:  # it died before it read everything: the kernel reports a reset
-            got = 0
-        self._filled += got
-        try:
-            valid = got > 0 and self._deliver()
-        except MemoryError:  # it is unknown which frames were passed on
-            valid = False
-        if not valid:
-            self._on_end(self, self.reap())
+        except (OSError, MemoryError):
+            # It died before it read everything, and the kernel reports a reset; or frames were passed on in part.
+            pass
+        self._on_end(self, self.reap())
 
     def _deliver(self) -> bool:
         """Pass on the complete frames; return whether they are valid."""
