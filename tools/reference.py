@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: commands, settings, tables, metrics. Run by `make reference`.
+"""Write docs/reference from the code: commands, settings, tables, metrics, JSON. Run by `make reference`.
 
 Each page is made from what the program itself goes by, so that it cannot say anything else; a test compares. Nothing
 of this machine (cores, terminal, paths) gets into the pages.
@@ -11,7 +11,8 @@ import sys
 import textwrap
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import click
 
@@ -19,6 +20,8 @@ from gossamer import metrics
 from gossamer.cli import gossamer
 from gossamer.config import as_given, declared, default_as_given, variable
 from gossamer.crawl.settings import SECTIONS
+from gossamer.inspect.as_json import OBJECTS
+from gossamer.inspect.explain import Cause
 from gossamer.inspect.views import SITES, sql_type, views
 from gossamer.records.reasons import Reason
 
@@ -38,6 +41,7 @@ def pages() -> dict[str, str]:
         "settings.md": NOTE + "\n" + _settings(),
         "tables.md": NOTE + "\n" + _tables(),
         "metrics.md": NOTE + "\n" + _metrics(),
+        "json.md": NOTE + "\n" + _json(),
     }
 
 
@@ -225,6 +229,56 @@ scrape them.
 
 {_table(("name", "type", "labels", "meaning", "which question it answers"), rows)}
 """
+
+
+# JSON
+
+
+def _json() -> str:
+    described = "\n".join(
+        f"## {_object_name(one)}\n\n{inspect.getdoc(one)}\n\n"
+        + _table(
+            ("field", "type", "meaning"),
+            [
+                (f"`{name}`", _json_type(get_args(hint)[0]), get_args(hint)[1])
+                for name, hint in get_type_hints(one, include_extras=True).items()
+            ],
+        )
+        + "\n"
+        for one in OBJECTS
+    )
+    causes = ", ".join(f"`{cause}`" for cause in Cause)
+    return f"""# JSON
+
+What commands print with `--json`, for other programs. These objects are stable: a later version may add fields, but
+renames and removes none. A field that ends in `_s` is in seconds, in `_bytes` in bytes, in `_at` a time in Unix
+seconds. A row of a table has the table's columns as [`gossamer query`](cli.md#gossamer-query) writes
+them with `--format jsonl`: times in ISO 8601, hashes in hexadecimal; its `via` is a hash.
+
+`gossamer log --json` prints one line per request: a row of [`requests`](tables.md#requests).
+
+{described}
+## Causes
+
+What `cause` may be in `Explain`: {causes}.
+"""
+
+
+def _object_name(one: type) -> str:
+    return one.__name__.removesuffix("Json")
+
+
+def _json_type(hint: Any) -> str:
+    """Return a JSON type in words; objects of this page as links."""
+    of, args = get_origin(hint), get_args(hint)
+    if isinstance(hint, UnionType):
+        return f"{_json_type(args[0])} or null"
+    if of is list:
+        return f"list: {_json_type(args[0])}"
+    if of is dict:
+        return "object" if args[1] is Any else f"object: {_json_type(args[1])} by name"
+    words = {int: "whole number", float: "number", bool: "`true` or `false`", str: "text"}
+    return words.get(hint) or f"[{_object_name(hint)}](#{_anchor(_object_name(hint))})"
 
 
 # Markdown

@@ -21,6 +21,7 @@ from gossamer.config import declared, gather, variable
 from gossamer.crawl.settings import SECTIONS
 from gossamer.errors import GossamerError
 from gossamer.frontier import Frontier
+from gossamer.inspect.as_json import OBJECTS
 from gossamer.inspect.views import views
 from gossamer.records import RequestKind
 from gossamer.records.reasons import Reason
@@ -110,6 +111,7 @@ def names() -> set[str]:
         *SNAKE_CASE.findall(in_sql),
         *dir(Frontier),
         *dir(reading),
+        *(field for one in OBJECTS for field in one.__annotations__),
     }
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.grid import grid
+from gossamer.cli.wording import moment, size
 from gossamer.errors import GossamerError
 from gossamer.frontier.settings import FrontierSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from gossamer.frontier.postgres.administering import TableEntry
+
 WIDTH = 120
+CRAWL_COLUMNS = ("name", "state", "sites", "known", "queued", "done", "pages", "in_hand", "workers")
+TABLE_COLUMNS = ("name", "rows", "dead_rows", "size", "vacuumed", "analyzed")
 
 _frontier_option = click.option(
     "--frontier",
@@ -63,36 +69,55 @@ def migrate(address: str) -> None:
     Example:
       gossamer db migrate --frontier postgresql://crawler@db.example.org/crawls
     """
-    from gossamer.frontier.postgres.administering import look, prepare
+    from gossamer.frontier.postgres.administering import prepare
 
-    look(_without_password(address))  # refuses a database without our schema
-    done = prepare(address)
+    done = prepare(_without_password(address), is_new=False)
     click.echo(f"The database {done.place} has schema version {done.after}; before, it had {done.before}.")
 
 
 @command.command("stats")
 @_frontier_option
-def stats(address: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def stats(address: str, as_json: bool) -> None:
     """Show the crawls in a database, and how large its tables are.
+
+    A crawl is `finished` or `stopped` if no worker of it showed life within its lease. Its counts are exact. A number
+    with `~` is an estimate of the database: dead rows, and the rows of a large table.
 
     \b
     Example:
       gossamer db stats --frontier postgresql://crawler@db.example.org/crawls
     """
     from gossamer.frontier.postgres.administering import look
+    from gossamer.inspect.as_json import database_as_json
 
     found = look(_without_password(address))
-    for line in (*_table(("name", "state", "sites", "known", "done", "in_hand", "workers"), found.crawls), ""):
+    if as_json:
+        click.echo(json.dumps(database_as_json(found)))
+        return
+    crawls = [(*row[:2], *(f"{number:,}" for number in row[2:])) for row in found.crawls]
+    for line in (*_table(CRAWL_COLUMNS, crawls, texts=2), ""):
         click.echo(line)
-    for line in _table(("name", "rows", "bytes"), found.tables):
+    for line in _table(TABLE_COLUMNS, list(map(_table_row, found.tables)), texts=1):
         click.echo(line)
 
 
-def _table(columns: Sequence[str], rows: Sequence[Any]) -> Iterator[str]:
-    cells = [[getattr(row, column) for column in columns] for row in rows]
-    shown = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in cells]
+def _table_row(table: TableEntry) -> tuple[str, ...]:
+    return (
+        table.name,
+        f"{'' if table.rows_are_exact else '~'}{table.rows:,}",
+        f"~{table.dead_rows:,}",
+        size(table.bytes),
+        "never" if table.vacuumed_at is None else moment(table.vacuumed_at),
+        "never" if table.analyzed_at is None else moment(table.analyzed_at),
+    )
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> Iterator[str]:
+    """Return the lines of a table; the first `texts` columns are text, the others are numbers."""
     names = [column.replace("_", " ") for column in columns]
-    return grid(names, shown, numeric=[column not in ("name", "state") for column in columns], width=WIDTH)
+    numeric = [number >= texts for number in range(len(columns))]
+    return grid(names, rows, numeric=numeric, width=WIDTH)
 
 
 def _without_password(address: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import read_settings
 from gossamer.crawl.site_delays import read_site_delays
+from gossamer.inspect.as_json import explanation_as_json
 from gossamer.inspect.explain import explain_site, explain_url
 from gossamer.inspect.facts import Terms
 from gossamer.inspect.running import is_under_way
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="URL|SITE")
 @data_dirs_option
 @click.option("--from", "source", metavar="URL", help="A stored page that links to the URL.")
-def command(what: str, folders: Sequence[Path], source: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(what: str, folders: Sequence[Path], source: str | None, as_json: bool) -> None:
     """Say why a URL was fetched or not, or when a site is visited next.
 
     Names the rule that decides: an exclusion, the scope, a limit against traps, the line of robots.txt, or what makes
@@ -52,6 +55,10 @@ def command(what: str, folders: Sequence[Path], source: str | None) -> None:
             frontier, folders, named, terms, read_url(source) if source else None
         )  # fmt: skip
         under_way, paused = is_under_way(frontier, *folders), frontier.stats().is_paused
+    if as_json:
+        said = explanation_as_json(found, named, is_site=is_site, is_running=under_way, is_paused=paused)
+        click.echo(json.dumps(said))
+        return
     click.echo(named.site if is_site else named.url)
     say(f"{found.cause}: {plain(found.sentence)}")
     print_facts(((name, plain(text)) for name, text in found.facts), label=10, indent="  ")

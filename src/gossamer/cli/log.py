@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -13,11 +14,12 @@ from gossamer.cli.naming import read_site
 from gossamer.cli.wording import moment, plain, size
 from gossamer.crawl.engines import frontier_of
 from gossamer.errors import GossamerError
+from gossamer.inspect.as_json import row_as_json
 from gossamer.inspect.requests import RequestFilter, RequestLog
 from gossamer.records import Reason, RequestKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from gossamer.records import RequestRow
@@ -33,6 +35,7 @@ POLL_S = 0.5  # as often as workers write
 @click.option("--site", metavar="SITE", help="Only requests to this site.")
 @click.option("--kind", type=click.Choice([kind.value for kind in RequestKind]), help="Only requests of this kind.")
 @click.option("--reason", metavar="REASON", help="Only requests that failed for this reason, such as timeout.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per request.")
 def command(
     folders: Sequence[Path],
     lines: int,
@@ -41,6 +44,7 @@ def command(
     site: str | None,
     kind: str | None,
     reason: str | None,
+    as_json: bool,
 ) -> None:
     """Show the last requests, oldest first.
 
@@ -58,17 +62,22 @@ def command(
     frontier_of(*folders)
     log = RequestLog(folders, RequestFilter(errors=errors, site=site and read_site(site), kind=kind, reason=reason))
     last = log.last(lines)
-    _print(last)
+    line_of = _json_line if as_json else request_line
+    _print(last, line_of)
     if not last and lines and not follow:
         click.echo("No request matches.", err=True)
     while follow:
         time.sleep(POLL_S)
-        _print(log.new())
+        _print(log.new(), line_of)
 
 
-def _print(rows: Iterable[RequestRow]) -> None:
+def _print(rows: Iterable[RequestRow], line_of: Callable[[RequestRow], str]) -> None:
     for row in rows:
-        click.echo(request_line(row))
+        click.echo(line_of(row))
+
+
+def _json_line(row: RequestRow) -> str:
+    return json.dumps(row_as_json(row))
 
 
 def request_line(row: RequestRow) -> str:

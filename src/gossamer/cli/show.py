@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,7 +15,8 @@ from gossamer.cli.printing import print_facts
 from gossamer.cli.wording import count, moment, plain, size, wait
 from gossamer.crawl.engines import open_existing
 from gossamer.errors import GossamerError
-from gossamer.inspect.facts import found_on
+from gossamer.inspect.as_json import trace_as_json
+from gossamer.inspect.facts import found_on, found_on_url
 from gossamer.inspect.stored import Trace, archived, head_of, links_of, read_body, trace
 from gossamer.records import UrlStatus
 
@@ -37,6 +39,7 @@ MAX_LINKS = 10
 @click.option("--html", "what", flag_value="html", help="Print the archived body, inflated and decoded.")
 @click.option("--raw", "what", flag_value="raw", help="Print the archived answer byte for byte, head and body.")
 @click.option("--links", "what", flag_value="links", help="Print the URLs that the page leads to, one per line.")
+@click.option("--json", "what", flag_value="json", help="Print one JSON object with everything.")
 def command(url: str, folders: Sequence[Path], what: str | None) -> None:
     """Show what a crawl knows and stores about a URL.
 
@@ -49,6 +52,9 @@ def command(url: str, folders: Sequence[Path], what: str | None) -> None:
     named = read_url(url)
     with open_existing(*folders) as frontier:
         found = trace(frontier, folders, named)
+    if what == "json":
+        _print_json(folders, found)
+        return
     if not found.is_known:
         _say_there_is_nothing(f"{named.url} is not known to the crawl in {folders[0]}.")
     if what is None:
@@ -62,6 +68,23 @@ def command(url: str, folders: Sequence[Path], what: str | None) -> None:
 def _say_there_is_nothing(sentence: str) -> NoReturn:
     click.echo(sentence, err=True)
     raise click.exceptions.Exit(NOT_FOUND)
+
+
+def _print_json(folders: Sequence[Path], found: Trace) -> None:
+    headers: list[str] | None = None
+    links: list[str] | None = None
+    if found.pages:
+        with suppress(GossamerError):  # no archive record, or none any more
+            headers = _headers(folders, found.pages[-1])
+            links = links_of(folders, found.pages[-1])
+    via = found_on_url(folders, found.requests[-1].via) if found.requests else None
+    click.echo(json.dumps(trace_as_json(found, found_on=via, headers=headers, links=links)))
+    if not found.is_known:
+        raise click.exceptions.Exit(NOT_FOUND)
+
+
+def _headers(folders: Sequence[Path], page: PageRow) -> list[str]:
+    return head_of(archived(folders, page)).decode("latin-1").rstrip().splitlines()
 
 
 def _print_content(folders: Sequence[Path], page: PageRow, what: str) -> None:
@@ -122,7 +145,7 @@ def _contents(folders: Sequence[Path], pages: Sequence[PageRow]) -> Iterator[tup
         return
     page, head, links = pages[-1], ["-"], ["-"]
     with suppress(GossamerError):  # no archive record, or none any more: --raw says which
-        head = head_of(archived(folders, page)).decode("latin-1").rstrip().splitlines()
+        head = _headers(folders, page)
         links = links_of(folders, page) or ["none"]
     yield from zip(["headers", *[""] * len(head)], map(plain, head), strict=False)
     shown = page.text[:MAX_TEXT_CHARS].splitlines() or ["-"]

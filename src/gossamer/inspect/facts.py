@@ -90,8 +90,14 @@ def found_on(folders: Folders, via: bytes) -> str:
     """Return the page that a URL was found on, as the end of a sentence; empty if none is known: a seed, say."""
     if via == NO_HASH:
         return ""
-    found = requests_of(folders, via)
-    return f", found on {found[-1].url}" if found else ", found on a page that is not in the log here"
+    url = found_on_url(folders, via)
+    return f", found on {url}" if url else ", found on a page that is not in the log here"
+
+
+def found_on_url(folders: Folders, via: bytes) -> str | None:
+    """Return the URL of the page that a URL was found on; None if it is a seed, or that page is not in the log here."""
+    found = requests_of(folders, via) if via != NO_HASH else []
+    return found[-1].url if found else None
 
 
 def answer_of(request: RequestRow) -> str:

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gossamer.inspect.running import Running, find_running
 from gossamer.store.disk import free_space, mount_point
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier import FrontierReader
+    from gossamer.inspect.as_json import StatusJson, WorkerJson
     from gossamer.records import Stats, WorkerState
 
 
@@ -97,7 +98,7 @@ class Status:
                     counted[name.removeprefix(SHARE_BACKOFFS)] += int(times)
         return dict(counted)
 
-    def _worker_as_json(self, worker: WorkerState) -> dict[str, Any]:
+    def _worker_as_json(self, worker: WorkerState) -> WorkerJson:
         return {
             "worker": worker.worker,
             "label": worker.label,
@@ -108,7 +109,7 @@ class Status:
             "figures": dict(worker.figures),
         }
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> StatusJson:
         """Return everything as JSON values."""
         stats = self.stats
         return {

@@ -8,12 +8,13 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
+from psycopg import sql
 
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 from gossamer.frontier.postgres.address import Address, split_password
 from gossamer.frontier.postgres.connection import connect
-from gossamer.frontier.postgres.migrating import migrate, schema_version
+from gossamer.frontier.postgres.migrating import LEASE_S, check_schema, migrate, schema_version
 from gossamer.frontier.sql import read_statements
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 20.0  # with one answer; changes of the schema take as long as they need
 ROUND_TRIPS = 5
+COUNTED_BYTES = 8_000_000  # the rows of a larger table are estimated: to count them would read all of it
 SQL = read_statements(resources.files("gossamer.frontier.postgres") / "administering.sql")
 
 
@@ -34,12 +36,38 @@ class Upgraded(NamedTuple):
     after: int
 
 
-class Contents(NamedTuple):
-    """The crawls of a database, and its tables: rows with the columns of administering.sql."""
+class CrawlEntry(NamedTuple):
+    """A crawl in a database. Its counts are exact, as of one snapshot."""
+
+    name: str
+    state: str  # what the operator ordered or, if no worker lives, finished, stopped or moved
+    sites: int
+    known: int  # accepted URLs
+    queued: int
+    done: int
+    pages: int  # stored
+    in_hand: int  # sites
+    workers: int  # that showed life within their lease
+
+
+class TableEntry(NamedTuple):
+    """A table of a database."""
+
+    name: str
+    rows: int
+    rows_are_exact: bool  # counted; else the database's estimate
+    dead_rows: int  # deleted or replaced, and not yet vacuumed: the database's estimate
+    bytes: int  # indexes included
+    vacuumed_at: float | None  # Unix seconds; None: never, as far as the statistics go back
+    analyzed_at: float | None
+
+
+class DatabaseContents(NamedTuple):
+    """The crawls of a database, and its tables."""
 
     place: str
-    crawls: Sequence[Any]
-    tables: Sequence[Any]
+    crawls: Sequence[CrawlEntry]
+    tables: Sequence[TableEntry]
 
 
 class Server(NamedTuple):
@@ -91,23 +119,75 @@ def _in_bytes(setting: str, unit: str | None) -> str:
     return str(int(setting) * _UNITS[unit]) if unit in _UNITS else setting
 
 
-def prepare(address: str) -> Upgraded:
-    """Create or upgrade the schema; refused while older workers run, harmless when several do it at once."""
+def prepare(address: str, *, is_new: bool = True) -> Upgraded:
+    """Create or upgrade the schema; refused while older workers run, harmless when several do it at once.
+
+    Without `is_new`, a database without our schema is refused.
+    """
     with _connected(address) as (connection, place):
-        before = schema_version(connection)
+        before = schema_version(connection) if is_new else _require_schema(connection, address, place)
         migrate(connection, place)
         return Upgraded(place, before, schema_version(connection))
 
 
-def look(address: str) -> Contents:
+def look(address: str) -> DatabaseContents:
     """Return what a database holds; changes nothing."""
     with _connected(address) as (connection, place):
-        if not schema_version(connection):
-            init = to_type("db", "init", "--frontier", split_password(address)[0])
-            raise GossamerError(f"There is no frontier in {place} yet: `{init}` prepares it.")
+        _require_schema(connection, address, place)
+        check_schema(connection, place)
         connection.execute("SET search_path = gossamer")
-        crawls, tables = (connection.execute(SQL[name].encode()).fetchall() for name in ("crawls", "tables"))
-        return Contents(place, crawls, tables)
+        crawls = connection.execute(SQL["crawls"].encode(), {"lease_s": LEASE_S}).fetchall()
+        tables = connection.execute(SQL["tables"].encode()).fetchall()
+        return DatabaseContents(
+            place, list(map(_crawl_entry, crawls)), [_table_entry(connection, table) for table in tables]
+        )
+
+
+def _require_schema(connection: BoundedConnection, address: str, place: str) -> int:
+    """Return the version of our schema; refuse a database that has none."""
+    if version := schema_version(connection):
+        return version
+    init = to_type("db", "init", "--frontier", split_password(address)[0])
+    raise GossamerError(f"There is no frontier in {place} yet: `{init}` prepares it.")
+
+
+def _crawl_entry(row: Any) -> CrawlEntry:
+    """Return a crawl with its state; it is told as `status` tells it (`Status.is_finished`)."""
+    is_full = row.page_limit is not None and row.pages + row.reserved >= row.page_limit and not row.in_hand
+    if row.workers:
+        state = row.state
+    elif row.standing != "live":
+        state = "moved" if row.standing == "moved" else "moving"
+    else:
+        state = "finished" if row.known and (is_full or not row.unsettled) else "stopped"
+    return CrawlEntry(
+        name=row.name,
+        state=state,
+        sites=row.sites,
+        known=row.known,
+        queued=row.known - row.done - row.given_up,
+        done=row.done,
+        pages=row.pages,
+        in_hand=row.in_hand,
+        workers=row.workers,
+    )
+
+
+def _table_entry(connection: BoundedConnection, table: Any) -> TableEntry:
+    """Return a table; the rows of a small one are counted."""
+    rows = table.rows
+    if is_small := table.heap_bytes <= COUNTED_BYTES:
+        (counted,) = connection.execute(sql.SQL("SELECT count(*) AS rows FROM {}").format(sql.Identifier(table.name)))
+        rows = counted.rows
+    return TableEntry(
+        name=table.name,
+        rows=rows,
+        rows_are_exact=is_small,
+        dead_rows=table.dead_rows,
+        bytes=table.bytes,
+        vacuumed_at=table.vacuumed_at,
+        analyzed_at=table.analyzed_at,
+    )
 
 
 @contextmanager
