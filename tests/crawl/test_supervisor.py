@@ -16,7 +16,9 @@ import pytest
 
 from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.records import Link
+from gossamer.store.figure_files import FigureFiles
 from gossamer.supervisor import Callbacks, End, Ended, MachineWatch, Progress, Supervisor, WorkerSetup, supervisor
+from gossamer.supervisor.history import History
 from gossamer.supervisor.lock import hold_folder
 from gossamer.supervisor.process import label_of
 from gossamer.urls import identify
@@ -94,6 +96,7 @@ class Run:
                 setup=WorkerSetup(lock=lock, **self._setup),
                 callbacks=self._callbacks,
                 watch=MachineWatch(folder=self._folder, workers=1, reserve_bytes=0),
+                history=History(FigureFiles(self._folder, days=7)),
                 max_duration_s=self._max_duration_s,
             ).run()
 

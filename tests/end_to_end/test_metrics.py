@@ -8,14 +8,17 @@ import signal
 import urllib.request
 from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import gossamer_simweb as simweb
-from gossamer.store.reading import requests
+from gossamer.metrics import Gauge, Metric
+from gossamer.store.checking import check
+from gossamer.store.reading import requests, row_files
+from gossamer.store.schemas import FIGURES, TICKS
 from gossamer_simweb import plain_web
 from gossamer_simweb.spec import PlantedPage, PlantedRobots
 from tests.end_to_end.crawls import Crawl, Start, wait_until
@@ -109,7 +112,49 @@ def stored(crawl: Crawl) -> Counter[tuple[str, str]]:
     return Counter((row.kind, row.reason or f"{row.status // 100}xx") for row in requests(crawl.folder))
 
 
-def test_what_is_scraped_at_the_end_is_what_the_server_saw(crawl: Crawl) -> None:
+def figures(crawl: Crawl) -> list[dict[str, Any]]:
+    """Return the rows of the history, by time."""
+    rows = [
+        row
+        for table in (FIGURES, TICKS)
+        for file in row_files(crawl.folder, table)
+        for batch in file.batches()
+        for row in batch.to_pylist()
+    ]
+    return sorted(rows, key=lambda row: row["time"])
+
+
+def counted(rows: list[dict[str, Any]]) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Return the last value of every counter in the history, added up over all processes."""
+    last = {(row["worker"], row["name"], row["labels"]): row["value"] for row in rows}
+    totals: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
+    for (_, name, labels), value in last.items():
+        if not isinstance(Metric.declared.get(name), Gauge):
+            pairs = [tuple(label.split("=")) for label in labels.split(",") if labels]
+            totals[name, tuple(sorted(pairs))] += value
+    return dict(totals)
+
+
+def test_a_killed_crawl_leaves_a_history_that_can_be_read(crawl: Crawl) -> None:
+    with crawl.start() as start:
+        crawl.wait_for_requests(50)
+        wait_until(lambda: len({row["time"] for row in figures(crawl)}) > 1, "two moments of the history")
+        start.kill_group()
+    rows = figures(crawl)
+    assert all(row["time"].timestamp() % 10 == 0 for row in rows)
+    assert {row["worker"].partition("@")[0] for row in rows} >= {"supervisor", "w1", "w2"}
+    requested = sum(value for (name, _), value in counted(rows).items() if name == "gossamer_requests_total")
+    assert 0 < requested <= crawl.server.answered() + 2
+    with crawl.start() as start:
+        wait_until(lambda: len(start.workers()) == 2, "two workers")
+        start.interrupt()
+        start.end()
+    again = figures(crawl)
+    assert [row for row in again if row["time"] <= rows[-1]["time"]] == rows
+    assert check(crawl.folder).problems == []
+
+
+def test_what_is_scraped_and_kept_at_the_end_is_what_the_server_saw(crawl: Crawl) -> None:
     def has_all() -> bool:
         scraper.scrape()
         pages = scraper.gauge("gossamer_frontier_outcomes_total", outcome="pages")
@@ -127,6 +172,12 @@ def test_what_is_scraped_at_the_end_is_what_the_server_saw(crawl: Crawl) -> None
     assert scraper.gauge("gossamer_parse_seconds_count") == scraper.requests()["page", "2xx"]
     assert scraper.gauge("gossamer_frontier_urls", state="page") == scraper.requests()["page", "2xx"]
     assert scraper.gauge("gossamer_workers", state="alive") == 2
+    history = counted(figures(crawl))
+    for name in ("requests_total", "body_bytes_total", "frontier_outcomes_total", "request_seconds_count"):
+        in_history = {key: value for key, value in history.items() if key[0] == f"gossamer_{name}"}
+        assert in_history == {key: value for key, value in scraper.last.items() if key[0] == f"gossamer_{name}"}
+    assert {name for name, _ in history} >= {name for name, _ in scraper.last if name.endswith("_total")}
+    assert check(crawl.folder).problems == []
 
 
 def test_a_killed_worker_costs_the_counters_what_it_had_not_reported_and_none_falls(crawl: Crawl) -> None:
@@ -154,3 +205,5 @@ def test_a_killed_worker_costs_the_counters_what_it_had_not_reported_and_none_fa
         assert scraper.gauge("gossamer_worker_replacements_total", cause="signal") == 2
         start.interrupt()
         start.end()
+    kept = sum(value for (name, _), value in counted(figures(crawl)).items() if name == "gossamer_requests_total")
+    assert kept == scraper.requests().total()

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import gossamer_simweb as simweb
-from gossamer.records import LinkRow, PageRow, RequestRow
-from gossamer.store.schemas import LINKS, PAGES, REQUESTS, Table
+from gossamer.records import FigureRow, LinkRow, PageRow, RequestRow
+from gossamer.store.schemas import FIGURES, LINKS, PAGES, REQUESTS, TICKS, Table
 from gossamer_simweb import plain_web
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ COLUMNS = {
     "links": [
         ("from_hash", HASH), ("fetched_at", TIME), ("to_url", "string"), ("text", "string"), ("rel", "string"),
     ],
+    "figures": [
+        ("time", TIME), ("worker", "string"), ("name", "string"), ("labels", "string"), ("value", "double"),
+    ],
 }  # fmt: skip
 DICTIONARIES = {
     "pages": {
@@ -63,7 +66,9 @@ DICTIONARIES = {
     },
     "requests": {"site", "kind", "reason", "address", "robots", "worker", "wait_s", "blocked"},
     "links": {"from_hash", "fetched_at", "to_url", "text", "rel"},
+    "figures": {"time", "worker", "name", "labels"},
 }
+COLUMNS["ticks"], DICTIONARIES["ticks"] = COLUMNS["figures"], DICTIONARIES["figures"]
 
 # What it takes to add a column: the edits of a maintainer, as text that is replaced. The third file is this test.
 ROWS, PARSER, THIS = "src/gossamer/records/rows.py", "src/gossamer/parse/page.py", "tests/store/test_columns.py"
@@ -90,8 +95,11 @@ print(gossamer.__file__, len(fetched))
 """
 
 
-@pytest.mark.parametrize(("table", "row"), [(PAGES, PageRow), (REQUESTS, RequestRow), (LINKS, LinkRow)])
-def test_the_schema_on_disk_is_this(table: Table, row: type[PageRow | RequestRow | LinkRow]) -> None:
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [(PAGES, PageRow), (REQUESTS, RequestRow), (LINKS, LinkRow), (FIGURES, FigureRow), (TICKS, FigureRow)],
+)
+def test_the_schema_on_disk_is_this(table: Table, row: type[PageRow | RequestRow | LinkRow | FigureRow]) -> None:
     assert [(field.name, str(field.type)) for field in table.schema] == COLUMNS[table.name]
     assert not any(field.nullable for field in table.schema)
     assert {column.name for column in table.columns if column.repeats} == DICTIONARIES[table.name]

@@ -30,9 +30,11 @@ from gossamer.fetch.authorities import authorities_file
 from gossamer.frontier import FrontierError
 from gossamer.parse.text import check_choice
 from gossamer.seeds import STANDARD_INPUT
+from gossamer.store.figure_files import FigureFiles
 from gossamer.store.names import QUARANTINE
 from gossamer.store.repair import repair
 from gossamer.supervisor import Callbacks, End, Ended, MachineWatch, Progress, Supervisor, WorkerSetup
+from gossamer.supervisor.history import History
 from gossamer.supervisor.lock import hold_folder, note_holder
 from gossamer.wording import count
 
@@ -255,6 +257,7 @@ async def _supervise(
             is_terminal_gone=lambda: attended and not has_terminal(),
         ),
         watch=watch,
+        history=History(FigureFiles(folder, days=settings.watch.figures_days)),
         max_duration_s=settings.crawl.max_duration_s,
     )
     with _serving_metrics(settings, watch, reporter):

@@ -77,6 +77,7 @@ async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) ->
     frontier, worker_id = _join(folder, settings, label, supervisor)
     with frontier:
         name = name_of(worker_id)
+        supervisor.sendall(_line(name=name))
         async with open_worker(
             frontier=frontier, folder=folder, name=name, label=label, settings=settings, clock=boot_seconds
         ) as (worker, figures):

@@ -22,7 +22,7 @@ from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot, views
 from gossamer.inspect.folder_errors import damaged
 from gossamer.inspect.interrupting import ended_by_ctrl_c
-from gossamer.store.schemas import LINKS, PAGES, REQUESTS, TABLES
+from gossamer.store.schemas import FIGURES, LINKS, PAGES, REQUESTS, TABLES, TICKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -121,8 +121,10 @@ class QueryDatabase:
         if with_via:
             asked = views.stored_rows(REQUESTS, self.parts[REQUESTS.name])
             self._connection.execute(_URLS.format(hidden=_HIDDEN, rows=asked))
-        for name in sorted(names & self.parts.keys(), key=LINKS.name.__eq__):  # links last: it uses pages
-            rows = views.stored_rows(TABLES[name], self.parts[name])
+        shown = names & self.parts.keys() - {TICKS.name}
+        for name in sorted(shown, key=LINKS.name.__eq__):  # links last: it uses pages
+            parts = [*self.parts[name], *(self.parts[TICKS.name] if name == FIGURES.name else ())]
+            rows = views.stored_rows(TABLES[name], parts)
             if name == PAGES.name and self.parts[name]:
                 self._connection.execute(_SUPERSEDED.format(hidden=_HIDDEN, rows=rows))
                 self._hides = bool(self.count(f"select * from {_HIDDEN}.superseded"))  # noqa: S608

@@ -19,7 +19,7 @@ from gossamer.store import names
 from gossamer.store.damage import damaged_by
 from gossamer.store.parts import groups, open_part
 from gossamer.store.reading import row_files
-from gossamer.store.schemas import TABLES
+from gossamer.store.schemas import LINKS, PAGES, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ def check_folders(folders: Sequence[Path]) -> None:
 
 def check_contents(folders: Sequence[Path]) -> None:
     """Raise an error if the crawls have stored nothing at all: an empty result would be misleading."""
-    if not any(row_files(list(folders), table) for table in TABLES.values()):
+    if not any(row_files(list(folders), table) for table in (PAGES, REQUESTS, LINKS)):
         raise GossamerError("Nothing is stored yet: try again when the crawl has fetched its first pages.")
 
 

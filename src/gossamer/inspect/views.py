@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from gossamer.store.schemas import LINKS, PAGES, REQUESTS, TABLES, Column, Table
+from gossamer.store.schemas import FIGURES, LINKS, PAGES, REQUESTS, TABLES, TICKS, Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,7 +38,11 @@ SITES: Final = Table(
 
 # A URL that was fetched again has several rows; queries see the last.
 _MEANINGS = {PAGES.name: "every page that is stored; of a page fetched more than once, the last"}
-_USES = {SITES.name: {PAGES.name, REQUESTS.name}, LINKS.name: {PAGES.name}}  # views over other views
+_USES = {  # views over other views, and over tables that have no view
+    SITES.name: {PAGES.name, REQUESTS.name},
+    LINKS.name: {PAGES.name},
+    FIGURES.name: {TICKS.name},
+}
 # Columns that only queries have.
 _FROM_URL = Column(name="from_url", type=pa.string(), meaning="URL of the page that has the link")
 _VIA = Column(name="via", type=pa.string(), meaning="URL of the page that the URL was found on; empty for seeds")
@@ -92,6 +96,7 @@ def views() -> list[Table]:
     stored = [
         Table(name=table.name, meaning=_MEANINGS.get(table.name, table.meaning), columns=_seen_columns(table))
         for table in TABLES.values()
+        if table is not TICKS
     ]
     return [*stored[:2], SITES, *stored[2:]]
 

@@ -44,12 +44,12 @@ from gossamer.records.pages import (
     Truncation,
 )
 from gossamer.records.reasons import Reason
-from gossamer.records.rows import LinkRow, PageRow, RequestRow
+from gossamer.records.rows import FigureRow, LinkRow, PageRow, RequestRow
 
 __all__ = [
     "GONE", "ROBOTS_KINDS", "AddressShare", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState",
-    "Done", "Failed", "Fetched", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders", "Outcome",
-    "PageRow", "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueuedUrl", "Reason", "Release",
-    "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteStanding", "SiteState", "Stats", "Truncation",
-    "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
+    "Done", "Failed", "Fetched", "FigureRow", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders",
+    "Outcome", "PageRow", "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueuedUrl", "Reason",
+    "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteStanding", "SiteState", "Stats",
+    "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
 ]  # fmt: skip

@@ -135,3 +135,18 @@ class LinkRow(NamedTuple):
     to_url: Annotated[str, Stored(TEXT, "URL the link leads to, normalised", REPEATS)]
     text: Annotated[str, Stored(TEXT, "what is written on the link, at most 200 characters", REPEATS)]
     rel: Annotated[str, Stored(TEXT, "rel of the link as written, such as nofollow", REPEATS)]
+
+
+class FigureRow(NamedTuple):
+    """The value of one metric of one process at one moment. The `figures` and `ticks` tables."""
+
+    time: Annotated[float, Stored(TIME, "a multiple of ten seconds; of a process's last figures, its end", REPEATS)]
+    worker: Annotated[
+        str, Stored(TEXT, "worker, as in requests; of what a supervisor measures, supervisor@machine", REPEATS)
+    ]
+    name: Annotated[str, Stored(TEXT, "metric; of a histogram, with _sum and _count", REPEATS)]
+    labels: Annotated[str, Stored(TEXT, "its labels, such as kind=page,result=2xx; empty if it has none", REPEATS)]
+    value: Annotated[
+        float,
+        Stored(DOUBLE, "of a counter, since the process started; a value without a row is that of the row before"),
+    ]

@@ -21,7 +21,7 @@ from gossamer.store.parts import check_part
 from gossamer.store.quarantine import read_quarantine
 from gossamer.store.reading import find_record, row_files
 from gossamer.store.scanning import Damage, Record, scan
-from gossamer.store.schemas import LINKS, PAGES, REQUESTS
+from gossamer.store.schemas import FIGURES, LINKS, PAGES, REQUESTS, TICKS
 from gossamer.wording import count
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Checked:
     pages: int = 0  # rows
     requests: int = 0  # rows
     links: int = 0  # rows
+    figures: int = 0  # rows
     records: int = 0  # archived answers
     is_running: bool = False  # the ends of journals are being written
     problems: list[Problem] = field(default_factory=list)
@@ -158,6 +159,7 @@ def check(folder: Path, *, is_running: bool = False) -> Checked:
         checked.note(Flaw.MISSING_SEGMENT, folder / names.WARC / file, f"named by {count(rows, 'row')}")
     checked.requests = sum(batch.num_rows for batch in _batches(folder, REQUESTS, checked))
     checked.links = sum(batch.num_rows for batch in _batches(folder, LINKS, checked))
+    checked.figures = sum(batch.num_rows for table in (FIGURES, TICKS) for batch in _batches(folder, table, checked))
     for quarantined in read_quarantine(folder):
         if lost := quarantined.loss():
             checked.note(Flaw.LOST_ROWS, folder / names.QUARANTINE / quarantined.name, lost)

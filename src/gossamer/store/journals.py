@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 import pyarrow as pa
 from xxhash import xxh3_64, xxh3_64_intdigest
 
-from gossamer.records import LinkRow, PageRow, RequestRow
+from gossamer.records import FigureRow, LinkRow, PageRow, RequestRow
 from gossamer.store.files import GrowingFile
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from gossamer.store.schemas import Table
 
-AnyRow = PageRow | RequestRow | LinkRow
-Row = TypeVar("Row", PageRow, RequestRow, LinkRow)
+AnyRow = PageRow | RequestRow | LinkRow | FigureRow
+Row = TypeVar("Row", PageRow, RequestRow, LinkRow, FigureRow)
 
 MARK: Final = b"\xd5GSMRJ1\n"
 HEADER: Final = Struct("<8sQQQQQ")

@@ -30,7 +30,10 @@ QUARANTINE = "quarantine"
 PAGES = "pages"
 REQUESTS = "requests"
 LINKS = "links"
-TABLES = (PAGES, REQUESTS, LINKS)
+FIGURES = "figures"
+TICKS = "ticks"
+TABLES = (PAGES, REQUESTS, LINKS, FIGURES, TICKS)
+SUPERVISOR = "supervisor"  # in the names of the files that it writes: those of figures
 FOLDERS = (WARC, JOURNAL, *TABLES)
 
 SEGMENT_SUFFIX = ".warc.gz"
@@ -90,7 +93,10 @@ def table_of(journal: Path) -> str:
 def table_of_name(name: str) -> str:
     """Return the table of a quarantined file, by its name; empty if the name of a part does not say it."""
     table = name.partition("-")[0]
-    return table if table in TABLES else ""
+    if table in TABLES:
+        return table
+    match = _STEM.fullmatch(name)
+    return FIGURES if match and match["worker"] == SUPERVISOR else ""
 
 
 def stem_of(path: Path) -> str:

@@ -49,7 +49,7 @@ class Quarantined:
         rows = "its rows" if self.rows is None else count(self.rows, "row")
         if self.missing is None:
             return f"{self.detail}, {rows}: the next start restores what it can"
-        if self.table == names.REQUESTS:
+        if self.table in (names.REQUESTS, names.FIGURES, names.TICKS):
             return f"{self.detail}, {rows}, cannot be restored"
         return f"{self.detail}, rows of {count(self.missing, 'page')} cannot be restored" if self.missing else ""
 

@@ -52,7 +52,7 @@ def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
             remove(path)
             removed += 1
     journals = [path for path in files(names.JOURNAL, "") if names.is_journal(path)]
-    doubtful = tuple(path.name for path in journals if _ends_in_doubt(path))
+    doubtful = tuple(path.name for path in journals if not _has_figures(path) and _ends_in_doubt(path))
     parts = sum(convert(path) is not None for path in journals)
     unfinished = [path for path in files(names.WARC, names.SEGMENT_SUFFIX) if _is_unfinished(path)]
     cut_bytes = 0
@@ -68,6 +68,11 @@ def repair(folder: Path, workers: Collection[str] | None = None) -> Repaired:
         removed_files=removed,
         doubtful=doubtful,
     )
+
+
+def _has_figures(journal: Path) -> bool:
+    """Return whether a journal is one of the history: no page depends on it."""
+    return names.table_of(journal) in (names.FIGURES, names.TICKS)
 
 
 def _ends_in_doubt(journal: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gossamer.records.rows import HASH_BYTES, ColumnType, LinkRow, PageRow, RequestRow
+from gossamer.records.rows import HASH_BYTES, ColumnType, FigureRow, LinkRow, PageRow, RequestRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +81,7 @@ _ARROW = {
 }
 
 
-def columns_of(row: type[PageRow | RequestRow | LinkRow]) -> tuple[Column, ...]:
+def columns_of(row: type[PageRow | RequestRow | LinkRow | FigureRow]) -> tuple[Column, ...]:
     """Return the columns that the annotations of a row declare."""
     return tuple(_column(name, *row.__annotations__[name].__metadata__) for name in row._fields)
 
@@ -108,7 +108,19 @@ LINKS = Table(
     columns=columns_of(LinkRow),
 )
 
-TABLES = {table.name: table for table in (PAGES, REQUESTS, LINKS)}
+FIGURES = Table(
+    name="figures",
+    meaning="the history of all metrics: a row for each that has changed since the last one",
+    columns=columns_of(FigureRow),
+)
+
+TICKS = Table(
+    name="ticks",
+    meaning="the figures between two full minutes, which are deleted after figures_days",
+    columns=columns_of(FigureRow),
+)
+
+TABLES = {table.name: table for table in (PAGES, REQUESTS, LINKS, FIGURES, TICKS)}
 
 
 class _NoPandas(MetaPathFinder):

@@ -41,6 +41,7 @@ class WorkerProcess(asyncio.Protocol):
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.pid = process.pid
+        self.name = ""  # in the names of its files, once it has joined the crawl
         self.figures: dict[str, float] = {}  # as of its last report
         self.samples: Samples = {}  # of all metrics, as of its last report
         self.trouble = ""  # why it starts no requests, in a few words
@@ -96,6 +97,7 @@ class WorkerProcess(asyncio.Protocol):
 
     def _take_report(self, report: dict[str, Any]) -> None:
         self.mistake = report.get("mistake", "")
+        self.name = report.get("name", self.name)
         self.figures = report.get("figures", self.figures)
         self.trouble = report.get("trouble", "")
         self.samples |= from_json(report.get("metrics", {}))

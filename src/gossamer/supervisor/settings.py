@@ -45,6 +45,14 @@ class WatchSettings:
             "loopback address if only a port is given; off serves none."
         },
     )
+    figures_days: float = field(
+        default=7.0,
+        metadata={
+            "help": "How many days of figures are kept for every ten seconds; those of full minutes are kept for good. "
+            "Lower it if the disk is small.",
+            "minimum": 0,
+        },
+    )
 
     def __post_init__(self) -> None:
         if self.metrics != OFF:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier import OperatorFrontier
+    from gossamer.metrics.samples import Samples
     from gossamer.records import Stats
+    from gossamer.supervisor.history import History
     from gossamer.supervisor.watch import MachineWatch
 
 log = logging.getLogger(__name__)
@@ -75,12 +77,14 @@ class Supervisor:
         setup: WorkerSetup,
         callbacks: Callbacks,
         watch: MachineWatch,
+        history: History,
         max_duration_s: float | None,
     ) -> None:
         self._frontier = frontier
         self._setup = setup
         self._callbacks = callbacks
         self._watch = watch
+        self._history = history
         self._max_duration_s = max_duration_s
         self._children: set[WorkerProcess] = set()
         self._tally = Tally()
@@ -103,13 +107,16 @@ class Supervisor:
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep_worker()) for _ in range(self._setup.count)]
-                watching = [group.create_task(self._watch_workers()), group.create_task(self._watch_crawl())]
+                watches = (self._watch_workers(), self._watch_crawl(), self._history.keep(self._samples))
+                watching = [group.create_task(watch) for watch in watches]
                 await asyncio.wait(keeping)
                 for watch in watching:
                     watch.cancel()
             if self._end is not End.KILLED:
                 with suppress(FrontierError):  # else the last figures are used
                     self._stats = await self._in_thread(self._frontier.stats)
+                self._watch.look(self._children, self._stats)
+                await self._history.close(self._samples())
             progress = self._measure(self._stats)
         finally:
             for child in self._children:
@@ -159,6 +166,7 @@ class Supervisor:
         self._children.remove(child)
         self._tally.reap(child.figures)
         self._watch.reap(child)
+        self._history.end_worker(child.name, child.samples)
         if self._end is not End.KILLED:
             await self._recover(child)
         if status == 0:  # the frontier ordered the crawl to stop
@@ -283,6 +291,10 @@ class Supervisor:
             elapsed_s = time.monotonic() - self._started_s
             if end := find_end(drained, self._stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):
                 self.stop(end)
+
+    def _samples(self) -> dict[str, Samples]:
+        """Return the samples of each process, those of this one without a name."""
+        return {"": self._watch.own} | {child.name: child.samples for child in self._children if child.name}
 
     def _measure(self, stats: Stats, *troubles: str) -> Progress:
         now_s = time.monotonic()

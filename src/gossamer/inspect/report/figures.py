@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.inspect.database import open_tables
 from gossamer.store.reading import row_files
-from gossamer.store.schemas import TABLES
+from gossamer.store.schemas import LINKS, PAGES, REQUESTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +103,7 @@ class ReportFigures:
 
 def gather(folders: Sequence[Path], *, delay_s: float) -> ReportFigures:
     """Query all figures as they are now; all are zero if the crawl has stored nothing."""
-    if not any(row_files(list(folders), table) for table in TABLES.values()):
+    if not any(row_files(list(folders), table) for table in (PAGES, REQUESTS, LINKS)):
         return ReportFigures()
     with open_tables(folders, "pages requests sites") as tables:
         totals = _one(tables, _TOTALS)

@@ -1,0 +1,122 @@
+"""The history of a crawl on this machine: every ten seconds, the figures of all processes that have changed.
+
+The supervisor writes the figures of its workers too: it has them already, and so a machine has one writer and one part
+per hour, and a killed worker has still left its last figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from gossamer.metrics.samples import flat, without_gauges
+from gossamer.records import FigureRow
+from gossamer.store.figure_files import PART_S
+from gossamer.store.names import SUPERVISOR
+from gossamer.supervisor.repeated_warning import RepeatedWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gossamer.metrics.samples import Samples
+    from gossamer.store.figure_files import FigureFiles
+
+log = logging.getLogger(__name__)
+
+TICK_S: Final = 10  # of wall-clock time; full minutes are kept
+MINUTE_S: Final = 60
+CLOSE_S: Final = 2.0
+Figures = dict[tuple[str, str, str], float]  # by worker, name and labels
+
+
+class FigureSeries:
+    """Decides which figures are written: those that have changed, and all at the begin of a part. Pure.
+
+    A reader takes a figure without a row to be as in the row before, in the same hour. That must also hold for one who
+    reads only full minutes, since the figures between them are deleted some day.
+    """
+
+    def __init__(self) -> None:
+        self._at_minute: Figures = {}  # as of the last full minute of this part
+        self._at_tick: Figures = {}  # as of the last tick of this part
+
+    def begin_part(self) -> None:
+        """Forget all that was written."""
+        self._at_minute, self._at_tick = {}, {}
+
+    def rows(self, at: float, figures: Figures, *, keep: bool) -> list[FigureRow]:
+        """Return the rows of a moment; `keep`: it is a full minute, or the end."""
+        before = (self._at_tick, self._at_minute) if keep else (self._at_tick,)
+        changed = {key: value for key, value in figures.items() if any(then.get(key) != value for then in before)}
+        self._at_tick |= figures
+        if keep:
+            self._at_minute |= figures
+        return [FigureRow(at, *key, value) for key, value in changed.items()]
+
+
+class History:
+    """Keeps the figures of all processes, in a thread of its own: a slow disk must not hold up the supervisor."""
+
+    def __init__(self, files: FigureFiles, *, clock: Callable[[], float] = time.time) -> None:
+        self._files = files
+        self._clock = clock  # Unix seconds
+        self._series = FigureSeries()
+        self._own_name = f"{SUPERVISOR}@{socket.gethostname()}"
+        self._ended: dict[str, Samples] = {}  # counts of workers that have ended since the last full minute
+        self._hour = -1
+        self._failing = RepeatedWarning(log, "The history of figures cannot be written (%s); it has a gap.")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
+
+    def end_worker(self, name: str, samples: Samples) -> None:
+        """Take the last figures of a worker that has ended."""
+        if name:
+            self._ended[name] = without_gauges(samples)
+
+    async def keep(self, current: Callable[[], Mapping[str, Samples]]) -> None:
+        """Write the figures that `current` returns at every tick, until cancelled; the supervisor has no name there."""
+        while True:
+            await asyncio.sleep(TICK_S - self._clock() % TICK_S)
+            at = self._clock() // TICK_S * TICK_S
+            await self._take(at, current(), keep=at % MINUTE_S == 0)
+
+    async def close(self, last: Mapping[str, Samples]) -> None:
+        """Write the last figures, and finish all files; give up on a disk that does not answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self._take(self._clock(), last, keep=True)
+                await self._in_thread(self._files.close)
+        self._thread.shutdown(wait=False)
+
+    async def _take(self, at: float, samples: Mapping[str, Samples], *, keep: bool) -> None:
+        figures = self._flat(samples)
+        if keep:
+            self._ended = {}
+        await self._in_thread(self._write, at, figures, keep)
+
+    def _flat(self, samples: Mapping[str, Samples]) -> Figures:
+        return {
+            (worker or self._own_name, name, labels): value
+            for worker, of_worker in {**self._ended, **samples}.items()
+            for name, labels, value in flat(of_worker)
+        }
+
+    def _write(self, at: float, figures: Figures, keep: bool) -> None:
+        if at // PART_S != self._hour:
+            self._hour = int(at // PART_S)
+            self._series.begin_part()
+            self._files.end_parts(at)
+        rows = [] if self._files.is_full else self._series.rows(at, figures, keep=keep)
+        self._files.write(rows, keep=keep)
+
+    async def _in_thread(self, function: Callable[..., None], *arguments: object) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+        except OSError as error:
+            self._failing.warn(error)
+        else:
+            self._failing.clear()
