@@ -177,6 +177,26 @@ def owner_of_site(site: str) -> str:
     return _registry_suffixes().privatesuffix(site) or site
 
 
+class NameSuffixes(NamedTuple):
+    """The public suffixes of a name, and the domain below each; None if there is none."""
+
+    registry_suffix: str | None  # `io` of alice.github.io
+    registered_domain: str | None  # `github.io`
+    private_suffix: str | None  # `github.io`: its owner hands out names
+    private_domain: str | None  # `alice.github.io`
+
+
+def suffixes_of_name(name: str) -> NameSuffixes:
+    """Return the public suffixes of a name that is no address."""
+    registries, every = _registry_suffixes(), _suffixes()
+    return NameSuffixes(
+        registries.publicsuffix(name),
+        registries.privatesuffix(name),
+        every.publicsuffix(name),
+        every.privatesuffix(name),
+    )
+
+
 @cache
 def _registry_suffixes() -> PublicSuffixList:
     return PublicSuffixList(only_icann=True)

@@ -8,14 +8,17 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import warnings
 from base64 import b32encode
 from collections import Counter
+from contextlib import closing
 from hashlib import sha1
 from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pyarrow.parquet as pq
 import pytest
@@ -31,7 +34,7 @@ from gossamer.urls import hash_url
 from tests.inspect.crawls import BEGAN_AT, Crawl
 from tests.store.samples import refusals
 
-FORMATS = ["jsonl", "csv", "parquet", "txt", "warc"]
+FORMATS = ["jsonl", "csv", "parquet", "txt", "warc", "wet", "cc-index", "wacz", "sqlite"]
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +79,22 @@ def urls(form: str, output: Path) -> list[str]:
         case "csv":
             with output.open(newline="") as file:
                 return [row["url"] for row in csv.DictReader(file)]
-        case "parquet":
+        case "parquet" | "cc-index":
             return list(pq.read_table(output)["url"].to_pylist())
         case "txt":
             with (output / "index.csv").open(newline="") as file:
                 return [row["url"] for row in csv.DictReader(file)]
+        case "sqlite":
+            with closing(sqlite3.connect(output)) as database:
+                return [url for (url,) in database.execute("select url from pages order by id")]
+        case "wacz":
+            with ZipFile(output) as package:
+                _, *lines = package.read("pages/pages.jsonl").splitlines()
+            return [json.loads(line)["url"] for line in lines]
+        case "wet":
+            with output.open("rb") as file:
+                _, *found = [record.rec_headers["WARC-Target-URI"] for record in ArchiveIterator(file)]
+            return found
         case _:
             with output.open("rb") as file:
                 records = [(record.rec_type, record.rec_headers["WARC-Target-URI"]) for record in ArchiveIterator(file)]
@@ -254,6 +268,7 @@ def test_pages_without_a_record_are_counted_apart(tmp_path: Path, capsys: pytest
     ("options", "sentence"),
     [
         (["--format", "parquet"], "parquet cannot go to standard output: add --output."),
+        (["--format", "wacz"], "wacz cannot go to standard output: add --output."),
         (["--format", "txt"], "txt cannot go to standard output: add --output."),
         (["--where", "titel = ''"], "there is no column titel; did you mean title?"),
         (["--where", "true) union (select 1"], "the query cannot be run: "),
@@ -282,8 +297,8 @@ from gossamer.cli import run
 from gossamer.inspect.export import Export
 files = int(sys.argv[1])
 copy = Export._copy
-def die_in_the_middle(self, database, part, condition, target, progress):
-    copy(self, database, part, condition, target, progress)
+def die_in_the_middle(self, database, part, originals, target, progress):
+    copy(self, database, part, originals, target, progress)
     if progress.files_done == files:  # written, not yet settled
         getattr(target, "_file", sys.stdout).flush()
         os.kill(os.getpid(), signal.SIGKILL)
@@ -316,10 +331,10 @@ def test_an_export_that_was_killed_goes_on_and_is_the_same_although_the_crawl_we
         assert files_of == {
             path.relative_to(undisturbed): path.read_bytes() for path in undisturbed.rglob("*") if path.is_file()
         }
-    elif form == "parquet":
+    elif form in ("parquet", "cc-index"):
         assert pq.read_table(output).equals(pq.read_table(undisturbed))
-    elif form == "warc":
-        assert urls("warc", output) == urls("warc", undisturbed)
+    elif form in ("warc", "wet", "wacz", "sqlite"):  # with the time of the export, or new identities
+        assert urls(form, output) == urls(form, undisturbed)
     else:
         assert output.read_bytes() == undisturbed.read_bytes()
     assert not list(many.parent.rglob("*.partial*"))

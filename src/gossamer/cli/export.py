@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["jsonl", "csv", "parquet", "txt", "warc"]),
+    type=click.Choice(["jsonl", "csv", "parquet", "txt", "warc", "wet", "cc-index", "wacz", "sqlite"]),
     default="jsonl",
     show_default=True,
-    help="What to write: txt is a file per page, warc the archived records byte for byte.",
+    help="What to write: txt is a file per page, warc the archived records byte for byte, wet and cc-index the texts "
+    "and the index of archives as Common Crawl has them, wacz an archive for ReplayWeb.page, sqlite a database with "
+    "full-text search.",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file; txt: below this folder.")
 @click.option("--site", "sites", multiple=True, metavar="SITE", help="Only pages of this site; repeat for more.")
@@ -56,7 +58,7 @@ def command(
     where: str,
     spreadsheet_safe: bool,
 ) -> None:
-    """Export stored pages as JSON lines, CSV, Parquet, text files or WARC.
+    """Export stored pages as JSON lines, CSV, Parquet, text files, SQLite, WARC and other formats of archives.
 
     Exports the latest copy of each page. Works while a crawl runs, on the pages stored when it starts. With --output,
     the same command resumes an interrupted export, and the file gets its name when it is complete. A summary is printed
@@ -67,6 +69,7 @@ def command(
       gossamer export --format jsonl > pages.jsonl
       gossamer export --format txt --where "length(text) > 1000" -o long
       gossamer export --format warc --site example.org --since 2d -o a.warc.gz
+      gossamer export --format sqlite --lang de -o german.db
     """
     from gossamer.inspect.export import Export
     from gossamer.inspect.selection import Selection, read_since
@@ -84,8 +87,8 @@ def command(
 
 
 def _check(form: str, output: Path | None, *, spreadsheet_safe: bool) -> None:
-    if output is None and form == "warc" and sys.stdout.isatty():
-        raise GossamerError("A WARC file is binary: add --output pages.warc.gz.")
+    if output is None and form in ("warc", "wet") and sys.stdout.isatty():
+        raise GossamerError(f"A {form.upper()} file is binary: add --output pages.warc{'.wet' * (form == 'wet')}.gz.")
     if spreadsheet_safe and form not in ("csv", "txt"):
         raise GossamerError("--spreadsheet-safe is about CSV: add --format csv.")
 
@@ -109,6 +112,8 @@ def _run(export: Export, output: Path | None) -> None:
 
 def _summary(done: ExportProgress, output: Path | None) -> str:
     missing = f"; without archive record: {done.without_record:,} more" if done.without_record else ""
+    if done.originals:
+        missing += f"; with the content of duplicates: {done.originals:,} more"
     where = f" to {output}" if output else ""
     return f"{count(done.pages, 'page')} exported{where}, of {count(done.rows_total, 'row')}{missing}."
 

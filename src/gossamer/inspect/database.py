@@ -108,9 +108,23 @@ class QueryDatabase:
             (rows,) = self._connection.execute(f"select count(*) from ({query}\n)").fetchall()[0]  # noqa: S608
             return int(rows)
 
+    def make_table(self, name: str, query: str) -> str:
+        """Keep the rows of a query of our own as an internal table; return the table's name in SQL."""
+        with self.asking():
+            self._connection.execute(f"create table {self.table(name)} as {query}")
+        return self.table(name)
+
+    def table(self, name: str) -> str:
+        """Return the name of an internal table in SQL."""
+        return f"{_HIDDEN}.{name}"
+
+    def stored_pages(self, parts: Sequence[Part]) -> str:
+        """Return SQL for all rows of `pages` in some parts, in any order."""
+        return views.stored_rows(PAGES, parts)
+
     def last_pages(self, parts: Sequence[Part]) -> str:
         """Return SQL for the rows of `pages` in some parts that are the last of their URL, in any order."""
-        rows = views.stored_rows(PAGES, parts)
+        rows = self.stored_pages(parts)
         if not self._hides:
             return rows
         return f"select * from ({rows}) anti join {_HIDDEN}.superseded using (file, row)"  # noqa: S608

@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+
 from gossamer import __version__
 from gossamer.inspect import lines
 from gossamer.inspect.exchanges import Exchanges
+from gossamer.inspect.targets import Takes
 from gossamer.inspect.views import sql_type
 from gossamer.safe_files import make_folder, open_file
 from gossamer.store.schemas import PAGES
@@ -16,8 +19,6 @@ from gossamer.store.warc import warcinfo
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pyarrow as pa
-
 COLUMNS = [(column.name, sql_type(column)) for column in PAGES.columns]
 
 
@@ -25,6 +26,7 @@ class Encoder(Protocol):
     """A format whose pages can be appended to a file one after the other."""
 
     batch_rows: int  # in memory at a time
+    takes: Takes
 
     def header(self) -> bytes:
         """Return what comes before the first page."""
@@ -40,6 +42,7 @@ class JsonLines:
     """One JSON object per line."""
 
     batch_rows = 2_000
+    takes = Takes.ALL
 
     def header(self) -> bytes:
         """Return nothing."""
@@ -74,6 +77,7 @@ class TextFiles:
     """A file with the text of each page, `ab/cd/abcd….txt` by the URL's hash; the appended file is their index."""
 
     batch_rows = 500
+    takes = Takes.ALL
     _INDEX = ("url", "fetched_at", "status", "lang", "title")
 
     def __init__(self, folder: Path, *, spreadsheet_safe: bool) -> None:
@@ -111,6 +115,7 @@ class Warc:
     """The archived exchanges, byte for byte, after a warcinfo record of our own."""
 
     batch_rows = 100
+    takes = Takes.COMPLETE
 
     def __init__(self, filename: str) -> None:
         self._filename = filename
@@ -127,12 +132,27 @@ class Warc:
 
     def query(self, pages: str) -> str:
         """Read where the records are."""
-        return _only(f"select * from ({pages}) where warc_file <> ''", "warc_file", "warc_offset", "warc_length")  # noqa: S608
+        return _only(pages, "warc_file", "warc_offset", "warc_length")
 
     def encode(self, folder: Path, batch: pa.RecordBatch) -> bytes:
         """Return the records."""
         places = zip(*(column.to_pylist() for column in batch.columns), strict=True)
         return b"".join(self._exchanges.find(folder, *place) for place in places)
+
+
+class PageTable:
+    """The table `pages` as it is."""
+
+    takes = Takes.ALL
+    schema = PAGES.schema
+
+    def query(self, pages: str) -> str:
+        """Read all columns."""
+        return _only(pages, *(name for name, _ in COLUMNS))
+
+    def rows(self, _folder: Path, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows with the types of the table."""
+        return pa.Table.from_batches([batch]).cast(self.schema).combine_chunks().to_batches()[0]
 
 
 def _only(pages: str, *names: str) -> str:

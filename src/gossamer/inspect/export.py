@@ -11,15 +11,20 @@ from __future__ import annotations
 import errno
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot
+from gossamer.inspect.cc_index import CommonCrawlIndex
 from gossamer.inspect.database import QueryDatabase, open_tables
-from gossamer.inspect.encoders import Csv, Encoder, JsonLines, TextFiles, Warc
-from gossamer.inspect.targets import Appended, ExportTarget, Pieces, Stream, partial_of
+from gossamer.inspect.encoders import Csv, Encoder, JsonLines, PageTable, TextFiles, Warc
+from gossamer.inspect.originals import Originals
+from gossamer.inspect.sqlite_file import SqliteFile
+from gossamer.inspect.targets import Appended, ExportTarget, Pieces, Stream, Takes, partial_of
+from gossamer.inspect.wacz import Wacz
+from gossamer.inspect.wet import Wet
 from gossamer.store.files import check_replaceable, remove, replacing
 from gossamer.store.schemas import PAGES
 
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     from gossamer.inspect.selection import Selection
     from gossamer.inspect.snapshot import Part
 
-FORMATS: Final = ("jsonl", "csv", "parquet", "txt", "warc")
+FORMATS: Final = ("jsonl", "csv", "parquet", "txt", "warc", "wet", "cc-index", "wacz", "sqlite")
 INDEX: Final = "index.csv"  # of text files
 
 
@@ -40,9 +45,10 @@ class ExportProgress:
     arguments: dict[str, Any]  # of its first start
     rows: list[tuple[str, str, int]]  # at its first start: folder, stem, number of rows
     files_done: int = 0
-    length: int = 0  # of the target when it was last synced
+    lengths: list[int] = field(default_factory=list)  # of the target's files when they were last synced
     pages: int = 0  # exported
-    without_record: int = 0  # pages that pass the filters but were never archived
+    originals: int = 0  # archive records of other pages, which have the payload of duplicates
+    without_record: int = 0  # pages that pass the filters, but have no complete archive record
 
     @property
     def rows_total(self) -> int:
@@ -80,14 +86,16 @@ class Export:
                 raise self._begin_anew("was started when the crawl had other files")
             condition = selection.condition()
             database.check(f"select * from pages where {condition}")  # noqa: S608  # refused before any file is created
+            originals = Originals(database, condition)
+            originals.find(parts, target.takes)
             rows = [(str(part.folder), part.stem, part.rows) for part in parts]
             progress = before or ExportProgress(arguments=self._arguments(), rows=rows)
-            target.begin(progress.length)
+            target.begin(progress.lengths)
             for part in parts[progress.files_done :]:
                 tell(progress)
-                self._copy(database, part, condition, target, progress)
+                self._copy(database, part, originals, target, progress)
                 progress.files_done += 1
-                progress.length = target.settle()
+                progress.lengths = target.settle()
                 self._remember(progress)
         tell(progress)
         target.finish()
@@ -112,12 +120,16 @@ class Export:
                 file.write(json.dumps(asdict(progress)).encode())
 
     def _copy(
-        self, database: QueryDatabase, part: Part, condition: str, target: ExportTarget, progress: ExportProgress
+        self, database: QueryDatabase, part: Part, originals: Originals, target: ExportTarget, progress: ExportProgress
     ) -> None:
         # In the order of the file, so that a resumed export equals an uninterrupted one.
-        pages = f"select * from ({database.last_pages([part])}) where {condition} order by row"  # noqa: S608  # checked
-        if self.form == "warc":
-            progress.without_record += database.count(f"select * from ({pages}\n) where warc_file = ''")  # noqa: S608
+        pages = f"select * from ({originals.taken(part, target.takes)}) order by row"  # noqa: S608
+        if target.takes is not Takes.ALL:
+            extra = database.count(f"select * from ({pages}) where extra")  # noqa: S608
+            there = database.count(pages) - extra
+            progress.originals += extra
+            progress.pages -= extra
+            progress.without_record += database.count(originals.selected([part])) - there
         with database.read(target.query(pages), target.batch_rows) as reader:
             for batch in reader:
                 if batch.num_rows:
@@ -125,14 +137,16 @@ class Export:
                     progress.pages += batch.num_rows
 
     def _target(self, stdout: BinaryIO) -> ExportTarget:
-        if self.form == "parquet" and self.output is not None:
-            return Pieces(self.output)
+        if self.output is not None and (target := self._file_target(self.output)):
+            return target
         encoder: Encoder
         match self.form:
             case "txt" if self.output is not None:
                 encoder = TextFiles(self.output, spreadsheet_safe=self.spreadsheet_safe)
             case "warc":
                 encoder = Warc(self.output.name if self.output else "export.warc.gz")
+            case "wet":
+                encoder = Wet(self.output.name if self.output else "export.warc.wet.gz")
             case "csv":
                 encoder = Csv(spreadsheet_safe=self.spreadsheet_safe)
             case "jsonl":
@@ -140,6 +154,19 @@ class Export:
             case form:
                 raise GossamerError(f"{form} cannot go to standard output: add --output.")
         return Appended(encoder, self._file) if self.output else Stream(encoder, stdout)
+
+    def _file_target(self, output: Path) -> ExportTarget | None:
+        """Return the target of a format that needs a file; None for other formats."""
+        match self.form:
+            case "parquet":
+                return Pieces(PageTable(), output)
+            case "cc-index":
+                return Pieces(CommonCrawlIndex(self.folders), output)
+            case "wacz":
+                return Wacz(output)
+            case "sqlite":
+                return SqliteFile(output)
+        return None
 
     @property
     def _file(self) -> Path:

@@ -21,7 +21,7 @@ _ISO = "%Y-%m-%dT%H:%M:%S.%fZ"
 def json_lines(query: str, columns: Sequence[tuple[str, str]]) -> str:
     """Return SQL for one JSON object per row of a query: hashes in hexadecimal, times in ISO 8601."""
     values = ", ".join(
-        f"{_json_value(f'c{place}', kind)} as {_name(name)}" for place, (name, kind) in enumerate(columns)
+        f"{plain_value(f'c{place}', kind)} as {_name(name)}" for place, (name, kind) in enumerate(columns)
     )
     inner = f"select {values} from {_by_place(query, columns)}"  # noqa: S608  # names are quoted
     return f"select to_json(line)::varchar as line from ({inner}) as line"  # noqa: S608
@@ -82,7 +82,8 @@ def _text(name: str, kind: str) -> str:
     return f"{name}::varchar"
 
 
-def _json_value(name: str, kind: str) -> str:
+def plain_value(name: str, kind: str) -> str:
+    """Return an expression for a value that JSON has: hashes in hexadecimal, times in ISO 8601."""
     if kind in ("BLOB", "TIMESTAMP WITH TIME ZONE"):
         return _text(name, kind)
     if kind in ("DOUBLE", "FLOAT"):

@@ -1,6 +1,6 @@
 """Where an export goes: standard output, or a file that gets its name when it is complete.
 
-Until then it is written next to that file, with the suffix `.partial`. A target can be truncated to any length that
+Until then it is written next to that file, with the suffix `.partial`. A target can be truncated to any lengths that
 `settle` returned, so that an export that was killed resumes from there.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from enum import Enum, auto
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import pyarrow as pa
@@ -16,34 +17,54 @@ import pyarrow.parquet as pq
 from gossamer.safe_files import make_folder, open_file
 from gossamer.store.files import replacing, sync_folder
 from gossamer.store.parts import groups
-from gossamer.store.schemas import PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from gossamer.inspect.encoders import Encoder
 
-_NAMES = ", ".join(column.name for column in PAGES.columns)
 _PIECE_BYTES = 1 << 25  # of a piece
+
+
+class Takes(Enum):
+    """Which of the selected pages a target takes."""
+
+    ALL = auto()
+    ARCHIVED = auto()  # those with an archive record
+    COMPLETE = auto()  # these, and the pages whose payload a duplicate among them refers to
+
+
+class ParquetTable(Protocol):
+    """The rows of a Parquet file."""
+
+    takes: Takes
+    schema: pa.Schema
+
+    def query(self, pages: str) -> str:
+        """Return SQL that reads what the rows need from `pages`, which is SQL too."""
+
+    def rows(self, folder: Path, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return pages of a crawl's folder with the columns of the schema."""
 
 
 class ExportTarget(Protocol):
     """Takes the pages of an export."""
 
     batch_rows: int  # passed to `add` at a time
+    takes: Takes
 
     def query(self, pages: str) -> str:
         """Return SQL that reads what the target needs from `pages`, which is SQL too."""
 
-    def begin(self, length: int) -> None:
-        """Start, or resume at a length that `settle` returned; 0 starts over."""
+    def begin(self, lengths: Sequence[int]) -> None:
+        """Start, or resume at the lengths that `settle` returned; none: start over."""
 
     def add(self, folder: Path, batch: pa.RecordBatch) -> None:
         """Take pages of a crawl's folder."""
 
-    def settle(self) -> int:
-        """Sync everything to disk and return the length."""
+    def settle(self) -> list[int]:
+        """Sync everything to disk and return the lengths."""
 
     def finish(self) -> None:
         """Give the file its final name."""
@@ -54,11 +75,12 @@ class Stream:
 
     def __init__(self, encoder: Encoder, file: BinaryIO) -> None:
         self.batch_rows = encoder.batch_rows
+        self.takes = encoder.takes
         self.query = encoder.query
         self._encoder = encoder
         self._file = file
 
-    def begin(self, _length: int) -> None:
+    def begin(self, _lengths: Sequence[int]) -> None:
         """Write what comes before the first page."""
         self._file.write(self._encoder.header())
 
@@ -66,10 +88,10 @@ class Stream:
         """Write pages."""
         self._file.write(self._encoder.encode(folder, batch))
 
-    def settle(self) -> int:
+    def settle(self) -> list[int]:
         """Flush."""
         self._file.flush()
-        return 0
+        return []
 
     def finish(self) -> None:
         """Do nothing."""
@@ -80,30 +102,27 @@ class Appended:
 
     def __init__(self, encoder: Encoder, path: Path) -> None:
         self.batch_rows = encoder.batch_rows
+        self.takes = encoder.takes
         self.query = encoder.query
         self._encoder = encoder
         self._path = path
         self._partial = partial_of(path)
         self._file: BinaryIO
 
-    def begin(self, length: int) -> None:
+    def begin(self, lengths: Sequence[int]) -> None:
         """Truncate the file to the length that was synced."""
         make_folder(self._partial.parent.resolve())  # for text files; the folder of a single file exists
-        self._file = open_file(self._partial, "r+b" if length else "wb")
-        self._file.truncate(length)
-        self._file.seek(length)
-        if not length:
+        self._file = resumed(self._partial, *lengths)
+        if not lengths:
             self._file.write(self._encoder.header())
 
     def add(self, folder: Path, batch: pa.RecordBatch) -> None:
         """Append pages."""
         self._file.write(self._encoder.encode(folder, batch))
 
-    def settle(self) -> int:
+    def settle(self) -> list[int]:
         """Sync the file."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        return self._file.tell()
+        return [synced(self._file)]
 
     def finish(self) -> None:
         """Rename the file."""
@@ -117,40 +136,39 @@ class Pieces:
 
     batch_rows = 2_000
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, table: ParquetTable, path: Path) -> None:
+        self.takes = table.takes
+        self.query = table.query
+        self._table = table
         self._path = path
         self._folder = partial_of(path)
         self._settled = 0  # pieces
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
 
-    def query(self, pages: str) -> str:
-        """Read all columns."""
-        return f"select {_NAMES} from ({pages})"  # noqa: S608  # our own names
-
-    def begin(self, length: int) -> None:
+    def begin(self, lengths: Sequence[int]) -> None:
         """Remove pieces that were written after the last sync."""
         make_folder(self._folder)
-        self._settled = length
-        keep = {self._piece(number) for number in range(length)}
+        self._settled = sum(lengths)
+        keep = {self._piece(number) for number in range(self._settled)}
         for path in set(self._folder.iterdir()) - keep:
             path.unlink()
 
-    def add(self, _folder: Path, batch: pa.RecordBatch) -> None:
+    def add(self, folder: Path, batch: pa.RecordBatch) -> None:
         """Hold pages, and write a piece when it is large enough."""
-        self._waiting.append(pa.Table.from_batches([batch]).cast(PAGES.schema).combine_chunks().to_batches()[0])
-        self._waiting_bytes += batch.nbytes
+        self._waiting.append(self._table.rows(folder, batch))
+        self._waiting_bytes += self._waiting[-1].nbytes
         if self._waiting_bytes >= _PIECE_BYTES:
             self._write()
 
-    def settle(self) -> int:
+    def settle(self) -> list[int]:
         """Write the held pages as a piece."""
         self._write()
-        return self._settled
+        return [self._settled]
 
     def finish(self) -> None:
         """Combine the pieces."""
-        with replacing(self._path) as file, _writer(file) as writer:
+        with replacing(self._path) as file, self._writer(file) as writer:
             rows = self._rows()
             first = next(rows, None)
             for group in groups(first, rows) if first is not None else ():
@@ -164,7 +182,7 @@ class Pieces:
 
     def _write(self) -> None:
         if self._waiting:
-            with replacing(self._piece(self._settled)) as file, _writer(file) as writer:
+            with replacing(self._piece(self._settled)) as file, self._writer(file) as writer:
                 writer.write_table(pa.Table.from_batches(self._waiting))
             self._settled += 1
         self._waiting, self._waiting_bytes = [], 0
@@ -172,11 +190,25 @@ class Pieces:
     def _piece(self, number: int) -> Path:
         return self._folder / f"{number:06d}.parquet"
 
+    def _writer(self, file: BinaryIO) -> pq.ParquetWriter:
+        return pq.ParquetWriter(file, self._table.schema, compression="zstd")
+
 
 def partial_of(path: Path) -> Path:
     """Return the path of an export until it is complete."""
     return path.with_name(f"{path.name}.partial")
 
 
-def _writer(file: BinaryIO) -> pq.ParquetWriter:
-    return pq.ParquetWriter(file, PAGES.schema, compression="zstd")
+def resumed(path: Path, length: int = 0) -> BinaryIO:
+    """Open a file to append to it, truncated to a length."""
+    file = open_file(path, "r+b" if length else "wb")
+    file.truncate(length)
+    file.seek(length)
+    return file
+
+
+def synced(file: BinaryIO) -> int:
+    """Sync a file and return its length."""
+    file.flush()
+    os.fsync(file.fileno())
+    return file.tell()

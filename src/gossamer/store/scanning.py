@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _BUFFER_BYTES = 1 << 20
 _CHUNK_BYTES = 1 << 15  # inflated at a time; the bytes behind a record are copied
+_HEAD_BYTES = 1 << 10  # deflated; the headers of nearly all records
 _MEMBER_START = b"\x1f\x8b\x08\x00"
 _END = b"\r\n\r\n"
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{3})")
@@ -128,15 +129,35 @@ def record_at(file: BinaryIO, offset: int) -> Record | None:
     return _parse(b"".join(plain), offset, taken - len(inflate.unused_data))
 
 
-def _parse(plain: bytes, offset: int, length: int) -> Record | None:
-    head, end, rest = plain.partition(_END)
+def headers_at(segment: Path, offset: int) -> Mapping[str, str]:
+    """Return the headers of the record that begins at `offset` without reading its block; none if it is damaged."""
+    inflate = isal_zlib.decompressobj(wbits=31)
+    plain = b""
+    try:
+        with segment.open("rb", buffering=0) as file:
+            file.seek(offset)
+            while _END not in plain and (chunk := file.read(_HEAD_BYTES)):
+                plain += inflate.decompress(chunk)
+    except (OSError, _INFLATE_ERROR):
+        return {}
+    return _read_headers(plain.partition(_END)[0])
+
+
+def _read_headers(head: bytes) -> dict[str, str]:
+    """Return the headers of a record, with names in lower case; none if this is no record."""
     lines = head.decode("utf-8", "replace").split("\r\n")
-    if not end or not lines[0].startswith("WARC/1."):
-        return None
+    if not lines[0].startswith("WARC/1."):
+        return {}
     headers = {}
     for line in lines[1:]:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
+    return headers
+
+
+def _parse(plain: bytes, offset: int, length: int) -> Record | None:
+    head, _, rest = plain.partition(_END)
+    headers = _read_headers(head)
     size = headers.get("content-length", "")
     if not size.isdecimal() or rest[int(size) :] != _END:
         return None

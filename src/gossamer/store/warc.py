@@ -64,7 +64,7 @@ def encode_exchange(fetched: Fetched) -> EncodedExchange:
         "Content-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(head) + len(body)}\r\n\r\n"
     ).encode()
-    second = _stored(response + head, body) if _is_compressed(head) else _deflated(response + head, body)
+    second = _stored(response + head, body) if _is_compressed(head) else to_member(response + head, body)
     return EncodedExchange(archive=request + second, response_offset=len(request), payload_digest=payload_digest)
 
 
@@ -82,7 +82,7 @@ def encode_revisit(fetched: Fetched, payload_digest: str, *, same_as: str, same_
         "Content-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(head)}\r\n\r\n"
     ).encode()
-    archive = request + _deflated(revisit, head)
+    archive = request + to_member(revisit, head)
     return EncodedExchange(archive=archive, response_offset=len(request), payload_digest=payload_digest)
 
 
@@ -110,7 +110,7 @@ def _starts(fetched: Fetched, type_: str) -> tuple[bytes, str]:
         f"WARC-Concurrent-To: <urn:uuid:{request_id}>\r\n"
         f"{common}"
     )
-    return _deflated(request, fetched.request_head), start
+    return to_member(request, fetched.request_head), start
 
 
 def warcinfo(filename: str, at: float, fields: Mapping[str, str]) -> bytes:
@@ -118,14 +118,14 @@ def warcinfo(filename: str, at: float, fields: Mapping[str, str]) -> bytes:
     block = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode()
     header = (
         "WARC/1.1\r\nWARC-Type: warcinfo\r\n"
-        f"WARC-Record-ID: <urn:uuid:{_record_ids()[0]}>\r\n"
+        f"WARC-Record-ID: <urn:uuid:{new_record_id()}>\r\n"
         f"WARC-Date: {warc_date(at)}\r\n"
         f"WARC-Filename: {filename}\r\n"
         f"WARC-Block-Digest: {digest(block)}\r\n"
         "Content-Type: application/warc-fields\r\n"
         f"Content-Length: {len(block)}\r\n\r\n"
     ).encode()
-    return _deflated(header, block)
+    return to_member(header, block)
 
 
 def digest(data: bytes) -> str:
@@ -161,8 +161,8 @@ def _is_compressed(head: bytes) -> bool:
     return b"content-encoding" in head.lower() and _CONTENT_ENCODING.search(head) is not None
 
 
-def _deflated(header: bytes, block: bytes) -> bytes:
-    """Return a record as a gzip member."""
+def to_member(header: bytes, block: bytes) -> bytes:
+    """Return a record as a gzip member: its header with the empty line, then its block."""
     return igzip_lib.compress(b"".join((header, block, _END)), _LEVEL, igzip_lib.COMP_GZIP)
 
 
@@ -187,6 +187,11 @@ def _base32(sha1_digest: bytes) -> str:
     """Return 20 bytes in base 32, in half the time of the standard library."""
     number = int.from_bytes(sha1_digest, "big")
     return "".join([_BASE32_PAIRS[number >> shift & 0x3FF] for shift in range(150, -1, -10)])
+
+
+def new_record_id() -> str:
+    """Return a random UUID (version 4)."""
+    return _uuid(os.urandom(16).hex())
 
 
 def _record_ids() -> tuple[str, str]:
