@@ -54,7 +54,7 @@ GROUPS = {  # in the order in which `gossamer --help` lists them; a new command 
         "check": "Show how Gossamer reads a URL, a robots.txt, a page, a sitemap or an address.",
     },
     "Export": {
-        "export": "Export stored pages as JSON lines, CSV, Parquet, text files or WARC.",
+        "export": "Export stored pages as JSON lines, CSV, Parquet, SQLite, text or web archives.",
         "report": "Write a report about a crawl: one HTML file with plots, which needs no internet.",
     },
     "Maintain": {

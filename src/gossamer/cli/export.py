@@ -58,7 +58,7 @@ def command(
     where: str,
     spreadsheet_safe: bool,
 ) -> None:
-    """Export stored pages as JSON lines, CSV, Parquet, text files, SQLite, WARC and other formats of archives.
+    """Export stored pages as JSON lines, CSV, Parquet, SQLite, text or web archives.
 
     Exports the latest copy of each page. Works while a crawl runs, on the pages stored when it starts. With --output,
     the same command resumes an interrupted export, and the file gets its name when it is complete. A summary is printed
