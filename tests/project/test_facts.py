@@ -21,6 +21,7 @@ from gossamer.config import declared, gather, variable
 from gossamer.crawl.settings import SECTIONS
 from gossamer.errors import GossamerError
 from gossamer.frontier import Frontier
+from gossamer.inspect import cc_index
 from gossamer.inspect.as_json import OBJECTS
 from gossamer.inspect.views import views
 from gossamer.records import RequestKind
@@ -55,6 +56,7 @@ EXCEPTIONS = {
     **dict.fromkeys(("start_urls", "allowed_domains", "custom_settings"), "Scrapy's"),
     **dict.fromkeys(("published_time", "updated_time"), "of Open Graph"),
     "main_text": "turbohtml's",
+    "pages_fts": "the full-text index of a SQLite export",
     "foreign_host": "a label of `gossamer_sitemap_entries_total`",
     "robots_b64": "a key of the JSON that `check robots` reads",
 }
@@ -105,6 +107,7 @@ def names() -> set[str]:
         *map(str, Trap),
         *described,
         *(column.name for table in views() for column in table.columns),
+        *cc_index.SCHEMA.names,
         *(name for public in gossamer.__all__ for name in dir(getattr(gossamer, public))),
         *inspect.signature(gossamer.Crawl).parameters,
         *(path.stem for path in SOURCE.rglob("*") if "__pycache__" not in path.parts),

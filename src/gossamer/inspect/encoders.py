@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -20,22 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 COLUMNS = [(column.name, sql_type(column)) for column in PAGES.columns]
-
-
-class Encoder(Protocol):
-    """A format whose pages can be appended to a file one after the other."""
-
-    batch_rows: int  # in memory at a time
-    takes: Takes
-
-    def header(self) -> bytes:
-        """Return what comes before the first page."""
-
-    def query(self, pages: str) -> str:
-        """Return SQL that reads what the format needs from `pages`, which is SQL too."""
-
-    def encode(self, folder: Path, batch: pa.RecordBatch) -> bytes:
-        """Return pages of a crawl's folder as bytes to append."""
 
 
 class JsonLines:

@@ -19,10 +19,10 @@ from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot
 from gossamer.inspect.cc_index import CommonCrawlIndex
 from gossamer.inspect.database import QueryDatabase, open_tables
-from gossamer.inspect.encoders import Csv, Encoder, JsonLines, PageTable, TextFiles, Warc
+from gossamer.inspect.encoders import Csv, JsonLines, PageTable, TextFiles, Warc
 from gossamer.inspect.originals import Originals
 from gossamer.inspect.sqlite_file import SqliteFile
-from gossamer.inspect.targets import Appended, ExportTarget, Pieces, Stream, Takes, partial_of
+from gossamer.inspect.targets import Appended, Encoder, ExportTarget, Pieces, Stream, Takes, partial_of
 from gossamer.inspect.wacz import Wacz
 from gossamer.inspect.wet import Wet
 from gossamer.store.files import check_replaceable, remove, replacing

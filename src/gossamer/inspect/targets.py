@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gossamer.inspect.encoders import Encoder
-
 _PIECE_BYTES = 1 << 25  # of a piece
 
 
@@ -33,6 +31,22 @@ class Takes(Enum):
     ALL = auto()
     ARCHIVED = auto()  # those with an archive record
     COMPLETE = auto()  # these, and the pages whose payload a duplicate among them refers to
+
+
+class Encoder(Protocol):
+    """A format whose pages can be appended to a file one after the other."""
+
+    batch_rows: int  # in memory at a time
+    takes: Takes
+
+    def header(self) -> bytes:
+        """Return what comes before the first page."""
+
+    def query(self, pages: str) -> str:
+        """Return SQL that reads what the format needs from `pages`, which is SQL too."""
+
+    def encode(self, folder: Path, batch: pa.RecordBatch) -> bytes:
+        """Return pages of a crawl's folder as bytes to append."""
 
 
 class ParquetTable(Protocol):
