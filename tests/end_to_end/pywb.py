@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import os
+import re
 import socket
 import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.archive_tools import tools_python
@@ -14,16 +17,10 @@ from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 COLLECTION = "crawl"
+HOW_TO = Path(__file__).parents[2] / "docs" / "howto" / "replay.md"
 _START = "from pywb.apps.cli import wayback; wayback()"
-_CONFIGURATION = """\
-collections:
-  {name}:
-    index_paths: {folder}/
-    archive_paths: {folder}/
-"""
 
 
 class Replayed(NamedTuple):
@@ -52,31 +49,33 @@ class Pywb:
 
 
 @contextmanager
-def replaying(archives: Path, folder: Path) -> Iterator[Pywb]:
-    """Run a pywb that replays a folder of archives, by the indexes beside them; its own files go into `folder`."""
-    python = tools_python()
-    folder.mkdir()
-    (folder / "config.yaml").write_text(_CONFIGURATION.format(name=COLLECTION, folder=archives.resolve()))
+def replaying(folder: Path) -> Iterator[Pywb]:
+    """Run a pywb that replays `crawl-data` in a folder, started by the first two commands of the how-to."""
+    configure, start = _commands()
+    programs = folder / "programs"
+    programs.mkdir()
+    (programs / "wayback").write_text(f'#!/bin/sh\nexec {tools_python()} -c "{_START}" "$@"\n')
+    (programs / "wayback").chmod(0o755)
+    environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run(["/bin/sh", "-c", configure], cwd=folder, check=True, env=environment)
     port = free_port()
-    command: list[str | Path] = [
-        python,
-        "-c",
-        _START,
-        "--port",
-        str(port),
-        "--bind",
-        "127.0.0.1",
-        "--directory",
-        folder,
-    ]
+    command = ["/bin/sh", "-c", "exec " + start.replace("8080", str(port))]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder, env=environment
+        )
     try:
         wait_until(lambda: _listens(process, port), "pywb")
         yield Pywb(port)
     finally:
         process.kill()
         process.wait()
+
+
+def _commands() -> list[str]:
+    """Return the commands of the how-to's first block."""
+    (block, *_) = re.findall(r"(?m)(?:^    .+\n)+", HOW_TO.read_text())
+    return [line.strip() for line in block.splitlines()]
 
 
 def _listens(process: subprocess.Popen[bytes], port: int) -> bool:

@@ -183,11 +183,10 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
     """A server that was crawled to its end, and a pywb over the archives."""
     folder = tmp_path_factory.mktemp("replay")
     with serving() as server:
-        crawl(server, folder / "data")
-        archives = folder / "data" / "warc"
+        crawl(server, folder / "crawl-data")
         try:
-            with replaying(archives, folder / "pywb") as pywb:
-                yield Replay(server, archives, pywb)
+            with replaying(folder) as pywb:
+                yield Replay(server, folder / "crawl-data" / "warc", pywb)
         except MissingError as error:
             pytest.skip(f"there is no pywb: {error}")
 
