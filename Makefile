@@ -5,7 +5,7 @@ ARGS ?=
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bare check lint format bench profile chaos fuzz audit lock reference real golden screenshots
+.PHONY: help setup test bare check lint format bench profile compare chaos fuzz audit lock reference real golden screenshots
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -37,6 +37,9 @@ bench: setup  ## Run the benchmarks: make bench ARGS="--help"
 
 profile: setup  ## Write a flame graph of each process to profile/: make profile ARGS="--web large"
 	$(PYTHON) -m bench profile $(ARGS)
+
+compare: setup  ## Compare crawlers by a server's log, in one table: make compare ARGS="--crawler gossamer --crawler scrapy"
+	$(PYTHON) -m compare $(ARGS)
 
 chaos: setup  ## Inflict faults on crawls, all in short, or one in full: make chaos ARGS="kills"
 	$(PYTHON) -m chaos $(ARGS)

@@ -20,6 +20,7 @@ NAMES = (
         "fetch",
         "simweb",
         "crawl",
+        "beside",
         "pace",
         "memory",
     ),

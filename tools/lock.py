@@ -16,6 +16,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RESOLVER = "uv==0.13.7"  # resolves for all platforms and Python versions at once, which pip cannot
 OLDEST_PYTHON = "3.11"
+SEPARATE = {  # groups of pyproject.toml with an environment each
+    "replay": "What replays archives in tests",
+    "scrapy": "What `make compare` compares with",
+    "crawlee": "What `make compare` compares with",
+}
 HEADER = """\
 # {what}, pinned and hashed. Written by `make lock` from pyproject.toml: do not edit.
 """
@@ -39,7 +44,9 @@ def main() -> None:
         ]
         _run(*resolve, "requirements.lock", "pyproject.toml")
         _run(*resolve, "requirements-dev.lock", "--group", "dev", "--constraint", "requirements.lock")
-        _run(*resolve, "requirements-replay.lock", "--group", "replay")
+        for group, what in SEPARATE.items():
+            _run(*resolve, f"requirements-{group}.lock", "--group", group)
+            _put_header(f"requirements-{group}.lock", f"{what}, in an environment of its own")
         for extra, requirements in _extras().items():
             wanted = Path(folder) / extra
             wanted.write_text("\n".join(requirements))
@@ -49,7 +56,6 @@ def main() -> None:
             _put_header(name, f"What the extra {extra} needs besides requirements.lock")
     _put_header("requirements.lock", "What Gossamer needs to run")
     _put_header("requirements-dev.lock", "What working on Gossamer needs besides requirements.lock")
-    _put_header("requirements-replay.lock", "What replays archives in tests, in an environment of its own")
 
 
 def _extras() -> dict[str, list[str]]:

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.archive_tools import tools_python
 from tests.end_to_end.crawls import wait_until
 from tests.ports import free_port
+from tools.environments import python_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ def replaying(folder: Path) -> Iterator[Pywb]:
     configure, start = _commands()
     programs = folder / "programs"
     programs.mkdir()
-    (programs / "wayback").write_text(f'#!/bin/sh\nexec {tools_python()} -c "{_START}" "$@"\n')
+    (programs / "wayback").write_text(f'#!/bin/sh\nexec {python_with("replay")} -c "{_START}" "$@"\n')
     (programs / "wayback").chmod(0o755)
     environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     subprocess.run(["/bin/sh", "-c", configure], cwd=folder, check=True, env=environment)

@@ -18,9 +18,9 @@ import zstandard
 
 from gossamer.store.reading import last_pages
 from gossamer.store.scanning import Record, scan
-from tests.archive_tools import MissingError, tools_python
 from tests.end_to_end.crawls import EMAIL, Start
 from tests.end_to_end.pywb import Pywb, replaying
+from tools.environments import MissingError, python_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -219,7 +219,7 @@ def test_duplicates_are_replayed_from_revisit_records(replay: Replay) -> None:
 
 def test_the_indexes_are_those_that_cdxj_indexer_makes(replay: Replay) -> None:
     for segment in replay.archives.glob("*.warc.gz"):
-        command = [str(tools_python()), "-W", "ignore", "-m", "cdxj_indexer.main", "--sort", str(segment)]
+        command = [str(python_with("replay")), "-W", "ignore", "-m", "cdxj_indexer.main", "--sort", str(segment)]
         made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         ours = (segment.parent / segment.name.replace(".warc.gz", ".cdxj")).read_text()
         assert entries(made) == entries(ours)

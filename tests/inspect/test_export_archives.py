@@ -23,9 +23,9 @@ from gossamer.inspect.wacz import write_index
 from gossamer.records import Truncation
 from gossamer.store.reading import last_pages
 from gossamer.store.warc import encode_exchange
-from tests.archive_tools import MissingError, tools_python
 from tests.inspect.crawls import BEGAN_AT, Crawl, html_answer, page_row
 from tests.store.samples import refusals
+from tools.environments import MissingError, python_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +68,7 @@ def export(crawl: Crawl, form: str, output: Path, *options: str) -> None:
 def tool(*arguments: str | Path) -> str:
     """Run a program of others; return what it prints."""
     try:
-        python = tools_python()
+        python = python_with("replay")
     except MissingError as error:
         pytest.skip(f"there are no tools for archives: {error}")
     ended = subprocess.run([python, "-W", "ignore", "-m", *map(str, arguments)], capture_output=True, text=True)

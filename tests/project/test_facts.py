@@ -124,9 +124,12 @@ LAUNCHER_OPTIONS = ("--with", "--dev")
 def wrong_options(text: str) -> Iterator[str]:
     """Yield the options in backticks that the named command, or if none is named no command at all, has."""
     own = commands()
-    others = {tool: "".join(path.read_text() for path in (ROOT / tool).rglob("*.py")) for tool in ("bench", "chaos")}
+    others = {
+        tool: "".join(path.read_text() for path in (ROOT / tool).rglob("*.py"))
+        for tool in ("bench", "chaos", "compare")
+    }
     for span in SPAN.findall(prose(text)):
-        tool = re.match(r"python -m (bench|chaos) ", span)
+        tool = re.match(r"python -m (bench|chaos|compare) ", span)
         path = max((path for path in own if f"{span} ".startswith(f"{path} ")), key=len, default="")
         for option in OPTION.findall(span):
             if tool:
@@ -158,7 +161,7 @@ def wrong_names(text: str) -> Iterator[str]:
 def wrong_paths(text: str) -> Iterator[str]:
     """Yield the files of the repository in backticks that are not there."""
     for span in SPAN.findall(prose(text)):
-        for path in re.findall(r"(?<![\w/])(?:src|tests|tools|bench|chaos|deploy|docs)/[\w/@.-]*\w", span):
+        for path in re.findall(r"(?<![\w/])(?:src|tests|tools|bench|chaos|compare|deploy|docs)/[\w/@.-]*\w", span):
             if not (ROOT / path).exists():
                 yield path
 

@@ -10,16 +10,18 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tools.lock import SEPARATE
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = PROJECT["project"]["optional-dependencies"]
 ASKED_FOR = {
     "requirements.lock": PROJECT["project"]["dependencies"],
     "requirements-dev.lock": PROJECT["dependency-groups"]["dev"],
-    "requirements-replay.lock": PROJECT["dependency-groups"]["replay"],
+    **{f"requirements-{group}.lock": PROJECT["dependency-groups"][group] for group in SEPARATE},
     **{f"requirements-{extra}.lock": needed for extra, needed in EXTRAS.items() if extra != "all"},
 }
-TOGETHER = tuple(name for name in ASKED_FOR if "replay" not in name)  # may be installed into one environment
+TOGETHER = tuple(name for name in ASKED_FOR if name[13:-5] not in SEPARATE)  # may be installed into one environment
 
 
 def locked(name: str) -> list[tuple[Requirement, list[str]]]:

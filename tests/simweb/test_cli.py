@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,22 @@ def test_files_go_where_they_are_wanted(tmp_path: Path) -> None:
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=60)
     assert {path.name for path in folder.iterdir()} == {"seeds.txt", "access.log", "dns.log"}
+
+
+@pytest.mark.parametrize(("follows", "status"), [(True, 0), (False, 1)])
+def test_it_judges_a_crawler_when_it_ends(follows: bool, status: int) -> None:
+    running = subprocess.Popen([*SIMWEB, "--judge", "0"], stdout=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    shown = ""
+    while "Press Ctrl-C to stop it." not in shown:
+        shown += running.stdout.readline()
+    crawl = re.search(r"^  (\S.* crawl .*)$", shown, re.MULTILINE)
+    assert crawl is not None
+    words = [*crawl[1].split()[crawl[1].split().index("crawl") :], "--delay", "0", "--set", "step_gap=0"]
+    with tempfile.TemporaryDirectory() as folder:
+        more = ["--data-dir", folder, "--set", "retry_wait=0.1", *([] if follows else ["--max-depth", "0"])]
+        subprocess.run([sys.executable, "-m", "gossamer", *words, *more], check=True, capture_output=True)
+    running.send_signal(signal.SIGINT)
+    rest, _ = running.communicate(timeout=60)
+    assert ("No faults found." if follows else "Missed: ") in rest
+    assert running.returncode == status

@@ -10,7 +10,7 @@ import pytest
 
 from gossamer.store.cdxj import surt
 from gossamer.urls import normalise
-from tests.archive_tools import MissingError, tools_python
+from tools.environments import MissingError, python_with
 
 SESSION = "0123456789abcdef" * 2  # 32 characters
 PIECES = (
@@ -48,7 +48,7 @@ def keys_of_cdxj_indexer(urls: list[str]) -> list[str]:
         "import json, sys; from cdxj_indexer.main import CDXJIndexer; "
         "key = CDXJIndexer.get_url_key; json.dump([key(None, url) for url in json.load(sys.stdin)], sys.stdout)"
     )
-    command = [str(tools_python()), "-W", "ignore", "-c", script]
+    command = [str(python_with("replay")), "-W", "ignore", "-c", script]
     run = subprocess.run(command, input=json.dumps(urls), capture_output=True, text=True, check=True)
     return list(json.loads(run.stdout))
 

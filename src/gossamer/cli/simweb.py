@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+import gossamer_simweb as simweb
 from gossamer.cli.wording import count
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
-from gossamer_simweb import WebSpec, serve
 
 if TYPE_CHECKING:
     from gossamer_simweb import WebServer
@@ -34,6 +34,14 @@ _PORT = click.IntRange(1, 65_535)
     help="Median page size: 10 KB (small) or 138 KB (large).",
 )
 @click.option("--tls", is_flag=True, help="Serve the pages over HTTPS, with its own certificate authority.")
+@click.option("--agent", default="Gossamer", show_default=True, help="The crawler's name in some robots.txt files.")
+@click.option(
+    "--judge",
+    "delay_s",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="At the end, judge the crawl by the access log, for a crawler with this delay between two pages of a site.",
+)
 @click.option("--port", type=_PORT, help="Port of the HTTP server [default: any free port].")
 @click.option("--dns-port", type=_PORT, help="Port of the name server [default: any free port].")
 @click.option(
@@ -47,6 +55,8 @@ def command(
     seed: int,
     profile: Literal["small", "large"],
     tls: bool,
+    agent: str,
+    delay_s: float | None,
     port: int | None,
     dns_port: int | None,
     folder: Path | None,
@@ -54,32 +64,48 @@ def command(
     """Serve a simulated web on this machine, for testing any crawler.
 
     It has its own name server, robots rules, redirects, failures, slow pages and content codings. Only this machine can
-    reach it. The same seed always gives the same web. Press Ctrl-C to stop it.
+    reach it. The same seed always gives the same web. Press Ctrl-C to stop it; with --judge, it then says what the
+    crawler missed, repeated, or requested too early or without permission, and the exit status is 1 if it did.
 
     \b
     Example:
       gossamer simweb --sites 200 --pages 50
     """
-    spec = WebSpec(sites=sites, pages=pages, seed=seed, profile=profile, tls=tls)
+    spec = simweb.WebSpec(sites=sites, pages=pages, seed=seed, profile=profile, tls=tls, token=agent)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        with serve(spec, port=port or 0, dns_port=dns_port or 0, folder=folder) as server:
-            seeds_file = server.folder / "seeds.txt"
-            seeds_file.write_text("".join(f"{seed}\n" for seed in server.seeds()))
-            click.echo(_how_to_use(server, seeds_file))
-            with suppress(KeyboardInterrupt):
-                while server.alive():
-                    time.sleep(1)
-            if not server.alive():
-                raise GossamerError("The process that serves the simulated web has ended. Start it again.")
-            click.echo(f"\n{count(server.answered(), 'request')} answered.")
+        with simweb.serve(spec, port=port or 0, dns_port=dns_port or 0, folder=folder) as server:
+            _serve_until_stopped(server)
+            if delay_s is not None:
+                _judge(server, delay_s)
     except OSError as error:
         reason = f"{error.filename} cannot be used ({error.strerror})" if error.filename else error.strerror or error
         raise GossamerError(
             f"Cannot serve the simulated web: {reason}. Try another --port, --dns-port or --folder."
         ) from error
+
+
+def _serve_until_stopped(server: WebServer) -> None:
+    seeds_file = server.folder / "seeds.txt"
+    seeds_file.write_text("".join(f"{seed}\n" for seed in server.seeds()))
+    click.echo(_how_to_use(server, seeds_file))
+    with suppress(KeyboardInterrupt):
+        while server.alive():
+            time.sleep(1)
+    if not server.alive():
+        raise GossamerError("The process that serves the simulated web has ended. Start it again.")
+    click.echo(f"\n{count(server.answered(), 'request')} answered.")
+
+
+def _judge(server: WebServer, delay_s: float) -> None:
+    """Print what the crawler did wrong; exit with status 1 if there is anything."""
+    crawl = simweb.expected(server.web, server.seeds(), token=server.web.spec.token)
+    verdict = simweb.judge(server.log(), delay_s=delay_s, expected=crawl)
+    click.echo(verdict.summary())
+    if not verdict.ok:
+        raise click.exceptions.Exit(1)
 
 
 def _how_to_use(server: WebServer, seeds_file: Path) -> str:

@@ -1,0 +1,1 @@
+"""Crawlers side by side on a simulated web, judged by the server's own log: `make compare`."""
