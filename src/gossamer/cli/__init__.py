@@ -45,6 +45,7 @@ GROUPS = {  # in the order in which `gossamer --help` lists them; a new command 
         "status": "Show the state of a crawl, running or not.",
         "top": "Watch a running crawl: speed, sites, queue, outcomes, workers, time left.",
         "log": "Show the last requests, oldest first.",
+        "serve": "Show a crawl in a browser: a dashboard, running or not.",
     },
     "Inspect": {
         "show": "Show what a crawl knows and stores about a URL.",

@@ -10,11 +10,9 @@ from gossamer.cli.data_dir import data_dir_option
 from gossamer.cli.wording import count, plain
 from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import change_existing, open_existing
-from gossamer.crawl.exclusions import give_up_queued, read_entries, readmit, stored_pages
-from gossamer.crawl.folder import SETTINGS_FILE, read_settings
+from gossamer.crawl.exclusions import give_up_queued, read_entries, stored_pages
+from gossamer.crawl.orders import exclude, readmit, scope_of
 from gossamer.errors import GossamerError
-from gossamer.inspect.running import is_under_way
-from gossamer.rules.scope import ScopeSettings
 from gossamer.store.files import replacing
 
 if TYPE_CHECKING:
@@ -56,24 +54,12 @@ def command(entries: tuple[str, ...], folder: Path, remove: bool, list_them: boo
     named = read_entries(entries)
     if list_them:
         with open_existing(folder) as reader:
-            _print_list(reader, read_exclusions(_scope(folder).exclude_file))
+            _print_list(reader, read_exclusions(scope_of(folder).exclude_file))
         return
-    with change_existing(folder) as frontier:
-        if remove:
-            back = readmit(frontier, named, _scope(folder))
-            more = f"; {count(back, 'URL')} queued again that had been left out" if back else ""
-            click.echo(f"Readmitted: {', '.join(named)}{more}. Links found meanwhile come back with the next start.")
-        else:
-            frontier.exclude(named)
-            running = is_under_way(frontier, folder)
-            effect = "the running crawl obeys within five seconds" if running else "no crawl is running"
-            click.echo(f"Excluded: {', '.join(named)}; {effect}.")
-            if purge:
-                _purge(frontier, folder, named)
-
-
-def _scope(folder: Path) -> ScopeSettings:
-    return read_settings(folder).scope if (folder / SETTINGS_FILE).exists() else ScopeSettings()
+    click.echo(readmit(folder, named) if remove else exclude(folder, named))
+    if purge:
+        with change_existing(folder) as frontier:
+            _purge(frontier, folder, named)
 
 
 def _print_list(frontier: FrontierReader, in_file: Exclusions) -> None:

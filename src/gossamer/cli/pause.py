@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dir_option
-from gossamer.commands import to_type
-from gossamer.crawl.engines import change_existing
-from gossamer.inspect.running import is_under_way
-from gossamer.records import CrawlState
+from gossamer.crawl.orders import pause
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +26,4 @@ def command(folder: Path) -> None:
     Example:
       gossamer pause --data-dir crawl-data
     """
-    with change_existing(folder) as frontier:
-        again = " already" if frontier.stats().is_paused else ""
-        frontier.order(CrawlState.PAUSED)
-        effect = "it obeys within five seconds" if is_under_way(frontier, folder) else "it is not running"
-    resume = to_type("resume", folders=folder)
-    click.echo(f"The crawl in {folder} is{again} paused ({effect}). `{resume}` lets it continue.")
+    click.echo(pause(folder))

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dir_option
-from gossamer.commands import to_type
-from gossamer.crawl.engines import change_existing
-from gossamer.errors import GossamerError
-from gossamer.inspect.running import is_under_way
-from gossamer.records import CrawlState
+from gossamer.crawl.orders import resume
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,12 +24,4 @@ def command(folder: Path) -> None:
     Example:
       gossamer resume --data-dir crawl-data
     """
-    with change_existing(folder) as frontier:
-        running = is_under_way(frontier, folder)
-        start = to_type("crawl", folders=folder)
-        if not frontier.stats().is_paused:
-            advice = "it runs" if running else f"`{start}` starts it"
-            raise GossamerError(f"The crawl in {folder} is not paused: {advice}.")
-        frontier.order(CrawlState.RUNNING)
-    effect = "continues within five seconds" if running else f"is not paused any more; `{start}` starts it"
-    click.echo(f"The crawl in {folder} {effect}.")
+    click.echo(resume(folder))

@@ -9,19 +9,17 @@ import click
 
 from gossamer.cli.data_dir import data_dir_option
 from gossamer.cli.printing import LABEL, print_facts, terminal_width
-from gossamer.cli.wording import count, moment, plain, size, span, wait
+from gossamer.cli.wording import count, plain, size, wait
 from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
+from gossamer.crawl.standing import heartbeat_of, silence_of, state_of
 from gossamer.inspect.status import Status, read_status
-from gossamer.supervisor.ending import find_end
 from gossamer.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from gossamer.records import WorkerState
 
 WIDTH = 80  # of a table, without a terminal
 MAX_WORKERS = 16  # shown on one screen; JSON has them all
@@ -50,7 +48,7 @@ def command(folder: Path, as_json: bool) -> None:
 
 def _lines(status: Status) -> Iterator[tuple[str, str]]:
     stats, running = status.stats, status.running
-    yield "crawl", f"{status.folder}, {_state(status)}"
+    yield "crawl", f"{status.folder}, {state_of(status)}"
     if stats.is_paused and not status.is_finished:
         resume = to_type("resume", folders=status.folder)
         yield "paused", f"by the operator, on all machines: nothing is begun until `{resume}`"
@@ -106,17 +104,6 @@ def _address_waits(status: Status) -> Iterator[tuple[str, str]]:
         yield "", f"{count(waiting, 'site')} waiting for an address that others share: see address_delay"
 
 
-def _state(status: Status) -> str:
-    running = status.running
-    if running is not None:
-        since = f" since {moment(running.started_at)}" if running.started_at else ""
-        return f"running{since}" + (f" (pid {running.pid})" if running.pid else "")
-    end = find_end(status.is_drained, status.stats, elapsed_s=0.0, max_duration_s=None)
-    if status.is_finished and end:
-        return f"finished: {end.value}"
-    return "not running" + (" here, but elsewhere" if status.workers else "")
-
-
 def _workers(status: Status) -> Iterator[tuple[str, str]]:
     if not status.workers:
         return
@@ -125,7 +112,7 @@ def _workers(status: Status) -> Iterator[tuple[str, str]]:
     for worker in status.workers[:MAX_WORKERS]:
         figures = worker.figures
         cells = (
-            _heartbeat(status, worker),
+            heartbeat_of(status, worker),
             f"{figures.get('pages', 0):,.0f}",
             f"{figures.get('requests', 0):,.0f}",
             size(figures.get("bytes", 0)),
@@ -134,10 +121,8 @@ def _workers(status: Status) -> Iterator[tuple[str, str]]:
         yield "", _worker_row(plain(worker.label), *cells, width=width)
     if len(status.workers) > MAX_WORKERS:
         yield "", f"and {len(status.workers) - MAX_WORKERS} more"
-    if silent := sum(map(status.is_silent, status.workers)):
-        yield "", f"{count(silent, 'worker')} silent: stopped, cut off from the frontier, or dead"
-    if any(worker.figures.get("outage") for worker in status.workers):
-        yield "", "the network seems down: workers wait for it"
+    for sentence in silence_of(status):
+        yield "", sentence
 
 
 def _worker_row(label: str, heartbeat: str, *figures: str, width: int) -> str:
@@ -145,10 +130,3 @@ def _worker_row(label: str, heartbeat: str, *figures: str, width: int) -> str:
     label = label if len(label) <= 17 else f"…{label[-16:]}"  # its end is the process
     room = (width - LABEL - 31) // 10
     return f"{label:<17} {heartbeat:>13}" + "".join(f" {figure:>9}" for figure in figures[: max(0, room)])
-
-
-def _heartbeat(status: Status, worker: WorkerState) -> str:
-    if worker.silent_s is None:
-        return "unknown"
-    age = span(max(0.0, worker.silent_s))
-    return f"SILENT {age}" if status.is_silent(worker) else f"{age} ago"

@@ -148,8 +148,10 @@ class Status:
         }
 
 
-def read_status(frontier: FrontierReader, folder: Path, *, heartbeat_s: float) -> Status:
-    """Return the status of the crawl in this folder."""
+def read_status(
+    frontier: FrontierReader, folder: Path, *, heartbeat_s: float, used_bytes: Mapping[str, int] | None = None
+) -> Status:
+    """Return the status of the crawl in this folder; `used_bytes` saves measuring all its files."""
     running = find_running(folder)
     shared = frontier.lease_s is not None
     return Status(
@@ -158,7 +160,7 @@ def read_status(frontier: FrontierReader, folder: Path, *, heartbeat_s: float) -
         stats=frontier.stats(),
         # After a crash, dead workers count as living until the next start or, on many machines, the end of a lease.
         workers=tuple(worker for worker in frontier.workers() if (running or shared) and not worker.gone),
-        used_bytes=sizes(folder),
+        used_bytes=sizes(folder) if used_bytes is None else used_bytes,
         free_bytes=free_space(folder),
         disk=mount_point(folder),
         is_drained=frontier.drained(),
