@@ -73,7 +73,7 @@ def normalise(url: str, base: str | None = None) -> str | Refusal:
 
 def normalise_links(hrefs: Iterable[str], base: str) -> list[Url]:
     """Return the distinct URLs that a page at `base` links to, in order of appearance; refused ones left out."""
-    page = normalise(base)
+    page = _normalise_base(base)
     origin = host_of(page) if isinstance(page, str) else ""
     scheme = origin.partition("/")[0]
     folder = page[: page.partition("?")[0].rindex("/") + 1] if isinstance(page, str) else ""
@@ -93,6 +93,14 @@ def normalise_links(hrefs: Iterable[str], base: str) -> list[Url]:
         if isinstance(url := normalise(href, base), str):
             found[url] = host_of(url)
     return [Url(url, xxh3_128_digest(url.encode()), _site_of_host(host), host) for url, host in found.items()]
+
+
+def _normalise_base(base: str) -> str | Refusal:
+    """Return what `normalise` returns. The base of most pages is their URL, in normal form: it needs no parser."""
+    plain = _PLAIN.match(base) if len(base) <= MAX_URL_CHARS else None
+    if plain is not None and plain[1] is not None and plain[1][0] == "h" and _is_plain_host(plain[1]):
+        return plain[1] + plain[2]
+    return normalise(base)
 
 
 def _above(folder: str, origin: str, ups: str) -> str:

@@ -78,6 +78,12 @@ def test_commands_and_names_in_latin_letters_do_not_hide_the_language_of_a_manua
         assert detect_language(f"{code}\n{TEXTS[language]}\n{code[:50]}").language == language
 
 
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_letters_of_every_script_are_counted(language: str) -> None:
+    text = TEXTS[language][:190] + " 42 – %"
+    assert detect_language(text, language).letters == sum(map(str.isalpha, " ".join(text.split()).lower()))
+
+
 @pytest.mark.parametrize(
     "text", ["", " \n", "42 17 2026-11-18 100 % 3.14159 2.71828 1.41421", "OK", "…" * 500, "\ud800" * 30]
 )

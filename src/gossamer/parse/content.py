@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from turbohtml import Document
 
 _CONTAINERS: Final = ("div", "section", "ul", "ol", "dl", "table", "form", *sorted(FURNITURE))
+_INNER: Final = ", ".join(_CONTAINERS)  # the same as a selector, which is faster for a small element
 _NEVER: Final = tuple(sorted(NEVER))
 _MARKERS: Final = ("[itemprop~=articleBody]", ":is(main, [role=main])", "article")
 _PARTS: Final = frozenset({"dl", "ul", "ol", "li", "dd", "dt", "table", "tbody", "tr", "blockquote", "pre"})
@@ -113,7 +114,7 @@ def _remove_around(body: Element, note: Note | None) -> None:
             continue
         if note is not None:
             note(Removed(name_of(element), reason, held))
-        index += sum(1 for _ in element.iter_elements(_CONTAINERS))
+        index += len(element.select(_INNER))
         element.decompose()
 
 
@@ -167,11 +168,12 @@ def _reason_to_remove(element: Element) -> str:
     tag = element.tag
     if tag in FURNITURE:
         return f"<{tag}>"
-    names, name = element.attr("class"), element.attr("id")
+    names = element.attr("class")
     if names and (word := word_around(names)):
         return word
     # The id of a section of a manual is made of the words of its heading: `comments`, `related-projects`.
-    if name and tag != "section" and not (names and "section" in names) and (word := word_around(name)):
+    is_section = tag == "section" or (names and "section" in names)
+    if not is_section and (name := element.attr("id")) and (word := word_around(name)):
         return word
     if (role := element.attr("role")) and role in FURNITURE_ROLES:
         return f"role {role}"

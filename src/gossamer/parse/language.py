@@ -10,6 +10,7 @@ import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _GUESSES: Final = 4  # of the model, of which the first one counts that the scri
 _SLICES: Final = 3  # of a long text: its beginning may be a menu or a licence
 _SPREAD_CHARS: Final = 20_000  # the slices come from this beginning of the text
 
+_ASCII: Final = bytes(range(0x80))
+_ASCII_LETTERS: Final = ascii_lowercase.encode()
 _TAG: Final = re.compile(r"\s*([A-Za-z]{2,8})(?:[-_][^,]*)?\s*")
 _LATIN: Final = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _OTHER: Final = re.compile(
@@ -150,14 +153,22 @@ def _detect(sample: str) -> DetectedLanguage:
     sample = " ".join(_in_main_script(sample).split()).lower()
     is_latin = _OTHER.search(sample) is None
     least = _LEAST_LETTERS if is_latin else _LEAST_OTHER_LETTERS
-    letters = sum(map(str.isalpha, sample))
+    letters = _letters_in(sample)
     if letters < least:
         return NOT_DETECTED
-    for score, label in model().predict(sample + "\n", _GUESSES, 0.0, "replace"):
-        language = label.removeprefix("__label__")
-        if not (is_latin and language in _NOT_LATIN):
-            return DetectedLanguage(_NAMES.get(language, language), min(round(score, 3), 1.0), letters)
+    for guesses in (1, _GUESSES):  # the first is nearly always right, and further ones cost
+        for score, label in model().predict(sample + "\n", guesses, 0.0, "replace"):
+            language = label.removeprefix("__label__")
+            if not (is_latin and language in _NOT_LATIN):
+                return DetectedLanguage(_NAMES.get(language, language), min(round(score, 3), 1.0), letters)
     return NOT_DETECTED
+
+
+def _letters_in(sample: str) -> int:
+    """Return how many letters a text in lower case has. ASCII letters are counted without a call for each."""
+    data = sample.encode("utf-8", "replace")
+    others = data.translate(None, _ASCII).decode()
+    return len(data) - len(data.translate(None, _ASCII_LETTERS)) + sum(map(str.isalpha, others))
 
 
 def _in_main_script(sample: str) -> str:

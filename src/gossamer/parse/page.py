@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from turbohtml import Namespace, parse
 from xxhash import xxh3_128_digest
@@ -15,7 +15,7 @@ from gossamer.parse.frames import frame_links, without_frames
 from gossamer.parse.head import read_head
 from gossamer.parse.language import declared_language, language_of, primary_language
 from gossamer.parse.links import MAX_LINKS, base_of, canonical_of, find_anchors, find_hrefs, refresh_of, resolve_links
-from gossamer.parse.published import find_dates, in_iso
+from gossamer.parse.published import PageDates, find_dates, in_iso
 from gossamer.parse.simhash import simhash
 from gossamer.parse.text import FindText, fast_text
 from gossamer.parse.wishes import find_wishes
@@ -36,6 +36,18 @@ SHORT_SOURCE_CHARS: Final = 50_000  # of a page whose whole text is looked at in
 _MARKUP: Final = frozenset({"text/html", "application/xhtml+xml", "text/xml", "application/xml"})
 _PROSE: Final = frozenset({"text/plain", "text/markdown"})  # other text is code or data, in no language
 _TEXT: Final = frozenset({"application/json", "application/javascript", "application/ld+json"})
+
+
+class FoundInDocument(NamedTuple):
+    """What was found in a document, as its row needs it; a body that is no document has only some of it."""
+
+    title: str
+    text: str
+    declared: str  # language
+    signals: str
+    links: int = 0
+    canonical: str = ""
+    dates: PageDates = PageDates()
 
 
 def read_page(
@@ -83,12 +95,9 @@ def _read_document(
     dates = find_dates(elements)
     # Last: it removes from the tree what is not text.
     text = find_text(document, source) if shown is None else shown.to_text().strip()
-    row = _row(inflated, head, charset=charset, title=title, text=text, declared=declared)._replace(
-        links=len(links),
-        canonical=canonical_of(elements.links, base),
-        signals=wishes.signals,
-        **dates._asdict(),
-    )
+    canonical = canonical_of(elements.links, base)
+    found = FoundInDocument(title, text, declared, wishes.signals, len(links), canonical, dates)
+    row = _row(inflated, head, charset, found)
     if not row.lang and len(text) < SHORT_TEXT_CHARS and len(source) <= SHORT_SOURCE_CHARS:
         row = _with_language_of_all(row, source)
     return ParsedPage(
@@ -113,9 +122,9 @@ def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> ParsedPag
     wishes = find_wishes(head, (), agent)
     is_prose = head.media_type in _PROSE
     declared = primary_language(head.language)
-    row = _row(inflated, head, charset=charset, title="", text=text, declared=declared, is_prose=is_prose)
+    found = FoundInDocument("", text, declared, wishes.signals)
     return ParsedPage(
-        row=row._replace(signals=wishes.signals),
+        row=_row(inflated, head, charset, found, is_prose=is_prose),
         links=[],
         anchors=[],
         refresh="",
@@ -126,16 +135,10 @@ def _read_plain(inflated: Inflated, head: ResponseHead, agent: str) -> ParsedPag
 
 
 def _row(
-    inflated: Inflated,
-    head: ResponseHead,
-    *,
-    charset: str,
-    title: str,
-    text: str,
-    declared: str,
-    is_prose: bool = True,
+    inflated: Inflated, head: ResponseHead, charset: str, found: FoundInDocument, *, is_prose: bool = True
 ) -> PageRow:
-    """Return the columns that every body has, and its language, which is looked for only in prose."""
+    """Return the columns of a body, and its language, which is looked for only in prose."""
+    title, text, declared, signals, links, canonical, dates = found
     language = language_of(declared, title, text if is_prose else "")
     return PageRow(
         content_type=head.content_type,
@@ -143,7 +146,10 @@ def _row(
         lang=language.counts,
         title=title,
         text=text,
+        links=links,
         content_hash=xxh3_128_digest(inflated.body),
+        canonical=canonical,
+        signals=signals,
         truncated=inflated.truncated,
         body_bytes=len(inflated.body),
         simhash=simhash(text),
@@ -152,6 +158,10 @@ def _row(
         lang_score=language.score,
         last_modified=in_iso(head.last_modified),
         etag=head.etag[:MAX_ETAG_CHARS],
+        published=dates.published,
+        published_from=dates.published_from,
+        modified=dates.modified,
+        modified_from=dates.modified_from,
     )
 
 
