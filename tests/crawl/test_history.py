@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer import metrics
-from gossamer.store.figure_files import FigureFiles
+from gossamer.store.figure_files import MINUTE_S, TICK_S, FigureFiles
 from gossamer.store.reading import row_files
 from gossamer.store.schemas import FIGURES
-from gossamer.supervisor.history import MINUTE_S, TICK_S, FigureSeries, History
+from gossamer.supervisor.history import FigureSeries, History
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,6 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import gossamer_simweb as simweb
+from gossamer.inspect.history import read_timeline, span_of
 from gossamer.metrics import Gauge, Metric
 from gossamer.store.checking import check
 from gossamer.store.reading import requests, row_files
@@ -135,6 +136,16 @@ def counted(rows: list[dict[str, Any]]) -> dict[tuple[str, tuple[tuple[str, str]
     return dict(totals)
 
 
+def in_steps(crawl: Crawl) -> float:
+    """Return how many requests the history has, read as for a plot."""
+    period = span_of([crawl.folder])
+    assert period
+    timeline = read_timeline(
+        [crawl.folder], ["gossamer_requests_total"], began_at=period[0], ended_at=period[1], step_s=30
+    )
+    return sum(value or 0 for value in timeline.total("gossamer_requests_total"))
+
+
 def test_a_killed_crawl_leaves_a_history_that_can_be_read(crawl: Crawl) -> None:
     with crawl.start() as start:
         crawl.wait_for_requests(50)
@@ -177,6 +188,7 @@ def test_what_is_scraped_and_kept_at_the_end_is_what_the_server_saw(crawl: Crawl
         in_history = {key: value for key, value in history.items() if key[0] == f"gossamer_{name}"}
         assert in_history == {key: value for key, value in scraper.last.items() if key[0] == f"gossamer_{name}"}
     assert {name for name, _ in history} >= {name for name, _ in scraper.last if name.endswith("_total")}
+    assert in_steps(crawl) == scraper.requests().total()
     assert check(crawl.folder).problems == []
 
 
@@ -206,4 +218,4 @@ def test_a_killed_worker_costs_the_counters_what_it_had_not_reported_and_none_fa
         start.interrupt()
         start.end()
     kept = sum(value for (name, _), value in counted(figures(crawl)).items() if name == "gossamer_requests_total")
-    assert kept == scraper.requests().total()
+    assert kept == in_steps(crawl) == scraper.requests().total()

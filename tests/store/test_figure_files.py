@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from gossamer.records import FigureRow
 from gossamer.store.checking import check
-from gossamer.store.figure_files import FigureFiles, expired
+from gossamer.store.figure_files import MINUTE_S, TICK_S, FigureFiles, expired
 from gossamer.store.reading import row_files
 from gossamer.store.repair import repair
 from gossamer.store.schemas import FIGURES, TICKS
-from gossamer.supervisor.history import MINUTE_S, TICK_S, FigureSeries
+from gossamer.supervisor.history import FigureSeries
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -94,6 +94,7 @@ FRONTIER_URLS = Gauge(
     question="How long is the queue, and does it grow?",
     figures={"frontier_known": "known", "frontier_queued": "queued", "frontier_done": "done", "frontier_pages": "page"},
     label="state",
+    combine=Combine.MOST,
 )
 FRONTIER_SITES = Gauge(
     "gossamer_frontier_sites",
@@ -104,12 +105,14 @@ FRONTIER_SITES = Gauge(
         "frontier_sites_in_trouble": "in_trouble", "frontier_sites_spent": "at_limit",
     },
     label="state",
+    combine=Combine.MOST,
 )  # fmt: skip
 FRONTIER_NEXT_DUE_SECONDS = Gauge(
     "gossamer_frontier_next_due_seconds",
     "Time until the next free site is due; 0 if one is due",
     question="Is the crawl idle because no site is due?",
     figures={"frontier_next_due_s": ""},
+    combine=Combine.LEAST,
 )
 FRONTIER_WAL_BYTES = Gauge(
     "gossamer_frontier_wal_bytes",
@@ -384,6 +387,7 @@ DISK_FREE_BYTES = Gauge(
     "Free space on the disk of the crawl's folder",
     question="When is the disk full?",
     figures={"disk_free_bytes": ""},
+    combine=Combine.LEAST,
 )
 DISK_RESERVE_BYTES = Gauge(
     "gossamer_disk_reserve_bytes",

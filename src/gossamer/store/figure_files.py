@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from gossamer.records import FigureRow
     from gossamer.store.schemas import Table
 
+TICK_S: Final = 10  # of wall-clock time, from one moment of the history to the next
+MINUTE_S: Final = 60  # from one that is kept to the next
 PART_S: Final = 3600.0  # the time that a part spans at most
 _DAY_S: Final = 86_400.0
 _MAX_WAITING_ROWS: Final = 100_000  # while the disk fails

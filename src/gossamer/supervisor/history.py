@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.metrics.samples import flat, without_gauges
 from gossamer.records import FigureRow
-from gossamer.store.figure_files import PART_S
+from gossamer.store.figure_files import MINUTE_S, PART_S, TICK_S
 from gossamer.store.names import SUPERVISOR
 from gossamer.supervisor.repeated_warning import RepeatedWarning
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-TICK_S: Final = 10  # of wall-clock time; full minutes are kept
-MINUTE_S: Final = 60
 CLOSE_S: Final = 2.0
 Figures = dict[tuple[str, str, str], float]  # by worker, name and labels
 
@@ -38,7 +36,8 @@ class FigureSeries:
     """Decides which figures are written: those that have changed, and all at the begin of a part. Pure.
 
     A reader takes a figure without a row to be as in the row before, in the same hour. That must also hold for one who
-    reads only full minutes, since the figures between them are deleted some day.
+    reads only full minutes, since the figures between them are deleted some day. A process without any row was not
+    there: its processor time always changes.
     """
 
     def __init__(self) -> None:
