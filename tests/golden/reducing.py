@@ -30,8 +30,8 @@ NOT_OF_PAGES: Final = frozenset(
 )
 NOT_OF_REQUESTS: Final = frozenset({"url_hash", "site", "started_at", "ended_at", "bytes", "address", "worker", "via"})
 NOT_OF_RECORDS: Final = frozenset({
-    "warc-record-id", "warc-concurrent-to", "warc-date", "warc-refers-to-date", "warc-ip-address", "warc-block-digest",
-    "warc-payload-digest", "warc-filename", "content-length", "warc-target-uri", "warc-type",
+    "warc-record-id", "warc-warcinfo-id", "warc-concurrent-to", "warc-date", "warc-refers-to-date", "warc-ip-address",
+    "warc-block-digest", "warc-payload-digest", "warc-filename", "content-length", "warc-target-uri", "warc-type",
 })  # fmt: skip
 _VERSION: Final = re.compile(r"(Gossamer)/[^\s]+")
 

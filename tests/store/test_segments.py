@@ -72,6 +72,15 @@ def test_a_segment_begins_by_saying_who_wrote_it(crawl: Path) -> None:
         assert "robots: obeyed" in about
 
 
+def test_every_record_names_the_warcinfo_record_of_its_segment(crawl: Path) -> None:
+    ids = set()
+    for segment in segments(crawl):
+        info, *others = [found for found in scan(segment) if isinstance(found, Record)]
+        ids.add(info.headers["warc-record-id"])
+        assert {record.headers["warc-warcinfo-id"] for record in others} == {info.headers["warc-record-id"]}
+    assert len(ids) == len(segments(crawl)) >= 5
+
+
 def test_the_index_leads_others_to_every_record_by_seeking(crawl: Path) -> None:
     found = set()
     for segment in segments(crawl):

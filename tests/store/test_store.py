@@ -17,9 +17,9 @@ from gossamer.store.checking import Flaw, check
 from gossamer.store.names import index_of, open_index_of
 from gossamer.store.reading import links, pages, requests, row_files
 from gossamer.store.repair import repair
-from gossamer.store.scanning import scan
+from gossamer.store.scanning import Record, scan
 from gossamer.store.schemas import PAGES
-from gossamer.store.warc import encode_exchange
+from gossamer.store.warc import encode_exchange, with_warcinfo
 from tests.store.samples import (
     HTML,
     fetched,
@@ -74,7 +74,11 @@ def test_a_row_names_the_place_of_its_record(tmp_path: Path) -> None:
         data = segments(tmp_path)[0].read_bytes()
     assert row.warc_file == before.warc_file == segments(tmp_path)[0].name
     place = slice(row.warc_offset, row.warc_offset + row.warc_length)
-    assert data[place] == encoded.archive[encoded.response_offset :]
+    (info, *_) = scan(segments(tmp_path)[0])
+    assert isinstance(info, Record)
+    info_id = info.headers["warc-record-id"].removeprefix("<urn:uuid:").removesuffix(">")
+    archive = with_warcinfo(encoded.archive, encoded.response_offset, info_id.encode())
+    assert data[place] == archive[encoded.response_offset :]
     assert row.warc_offset == before.warc_offset + before.warc_length + encoded.response_offset
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.records import Truncation
-from gossamer.store.warc import digest, encode_exchange, warcinfo
+from gossamer.store.warc import digest, encode_exchange, new_record_id, warcinfo, with_warcinfo
 from tests.store.samples import HTML, fetched, kinds_seen_by_fastwarc, refusals, warcio_apart
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gossamer.records import Fetched
 
 ENCODED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
+ID = "6b8ef1f7-3c7f-4d6c-8f0e-0123456789ab"
 NOISE = zlib.compress(bytes(range(256)) * 4_000 + HTML, 9) * 60
 
 ANSWERS = {
@@ -131,7 +132,7 @@ def test_a_body_that_is_compressed_already_is_stored_as_it_is() -> None:
 
 def test_programs_of_others_accept_a_segment_of_all_these(tmp_path: Path) -> None:
     segment = tmp_path / "all.warc.gz"
-    info = warcinfo(segment.name, 1_767_225_600.0, {"software": "Test/1", "format": "WARC File Format 1.1"})
+    info = warcinfo(segment.name, 1_767_225_600.0, {"software": "Test/1", "format": "WARC File Format 1.1"}, ID)
     segment.write_bytes(info + b"".join(encode_exchange(answer).archive for answer in ANSWERS.values()))
     assert refusals(segment) == {}
     assert kinds_seen_by_fastwarc(segment) == ["warcinfo", *["request", "response"] * len(ANSWERS)]
@@ -161,19 +162,40 @@ def test_a_check_by_others_would_notice_a_changed_body(tmp_path: Path) -> None:
 
 
 def test_a_warcinfo_record_says_who_wrote_the_segment() -> None:
-    record = warcinfo("a.warc.gz", 1_767_225_600.5, {"operator": "you@example.org", "software": "Gossamer/1"})
+    record = warcinfo("a.warc.gz", 1_767_225_600.5, {"operator": "you@example.org", "software": "Gossamer/1"}, ID)
     ((headers, block),) = records(record)
     assert headers["WARC-Type"] == "warcinfo"
+    assert headers["WARC-Record-ID"] == f"<urn:uuid:{ID}>"
     assert headers["WARC-Filename"] == "a.warc.gz"
     assert headers["WARC-Date"] == "2026-01-01T00:00:00.500000Z"
     assert headers["Content-Type"] == "application/warc-fields"
     assert block == b"operator: you@example.org\r\nsoftware: Gossamer/1\r\n"
 
 
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_a_record_names_its_warcinfo_record_without_being_deflated_again(answer: Fetched) -> None:
+    before = encode_exchange(answer)
+    after = with_warcinfo(before.archive, before.response_offset, ID.encode())
+    assert len(after) == len(before.archive)
+    empty = b"00000000-0000-0000-0000-000000000000"
+    for part in (slice(0, before.response_offset), slice(before.response_offset, None)):
+        ((headers, _),) = records(after[part])  # and its checksum is right
+        assert headers["WARC-Warcinfo-ID"] == f"<urn:uuid:{ID}>"
+        assert gzip.decompress(after[part]) == gzip.decompress(before.archive[part]).replace(empty, ID.encode(), 1)
+
+
+@pytest.mark.parametrize("archive", [b"", b"\x1f\x8b", b"x" * 500, gzip.compress(b"WARC/1.1\r\n", mtime=0)])
+def test_bytes_that_are_no_records_of_ours_stay_as_they_are(archive: bytes) -> None:
+    for offset in (0, 5, 1_000):
+        assert with_warcinfo(archive, offset, ID.encode()) == archive
+    sound = encode_exchange(fetched())
+    assert with_warcinfo(sound.archive + archive, len(sound.archive), ID.encode()) == sound.archive + archive
+
+
 def test_no_two_records_share_an_id() -> None:
     archive = b"".join(encode_exchange(fetched()).archive for _ in range(500))
     ids = [headers["WARC-Record-ID"] for headers, _ in records(archive)]
-    assert len(set(ids)) == 1_000
+    assert len({*ids, new_record_id()}) == 1_001
     version_4 = re.compile("<urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}>")
     assert all(version_4.fullmatch(name) for name in ids)
 

@@ -14,7 +14,7 @@ from gossamer.inspect.targets import Takes
 from gossamer.inspect.views import sql_type
 from gossamer.safe_files import make_folder, open_file
 from gossamer.store.schemas import PAGES
-from gossamer.store.warc import warcinfo
+from gossamer.store.warc import new_record_id, warcinfo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +112,7 @@ class Warc:
             "format": "WARC File Format 1.1",
             "description": "pages selected for an export; records are as the crawl archived them",
         }
-        return warcinfo(self._filename, time.time(), about)
+        return warcinfo(self._filename, time.time(), about, new_record_id())
 
     def query(self, pages: str) -> str:
         """Read where the records are."""

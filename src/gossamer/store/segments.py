@@ -14,10 +14,10 @@ from gossamer.store import names
 from gossamer.store.cdxj import REVISIT_TYPE, index_line, read_line, with_checksum, without_checksum
 from gossamer.store.files import GrowingFile, cut, remove, replacing
 from gossamer.store.scanning import Record, scan
-from gossamer.store.warc import warcinfo
+from gossamer.store.warc import new_record_id, warcinfo, with_warcinfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from gossamer.records import PageRow
@@ -63,7 +63,7 @@ class Segments:
         if segment is None:
             now = self._clock()
             path = names.segment_path(self._folder, self._stems.next(now))
-            segment = _Segment(path, warcinfo(path.name, now, self._about))
+            segment = _Segment(path, self._about, now)
             self._open = segment
         return segment.keep(row, archive, response_offset, is_revisit=is_revisit)
 
@@ -99,9 +99,12 @@ class Segments:
 class _Segment:
     """One segment and its open index."""
 
-    def __init__(self, path: Path, info: bytes) -> None:
+    def __init__(self, path: Path, about: Mapping[str, str], now: float) -> None:
+        record_id = new_record_id()
+        info = warcinfo(path.name, now, about, record_id)
         self.path = path
         self.size = len(info)  # including what is not yet synced
+        self._id = record_id.encode()
         self._records = GrowingFile(path)
         self._lines = GrowingFile(names.open_index_of(path))
         self._records.add(info)
@@ -114,7 +117,7 @@ class _Segment:
         )
         self.size += len(archive)
         line = with_checksum(line_of(row._replace(content_type=REVISIT_TYPE) if is_revisit else row))
-        self._records.add(archive)
+        self._records.add(with_warcinfo(archive, response_offset, self._id))
         self._lines.add(line)
         return row
 

@@ -5,6 +5,9 @@ byte, with one exception: fetching has removed the chunking, so a `Transfer-Enco
 look for chunks that do not exist. It is kept as `X-Crawler-Transfer-Encoding`.
 
 A revisit record may replace a response whose payload is already archived: the head, and where the payload is.
+
+A record is deflated before it is known to which segment it goes, but names the segment's `warcinfo` record. So its first
+lines are stored, not deflated, with an empty id in them, and `with_warcinfo` writes the real one over it.
 """
 
 from __future__ import annotations
@@ -29,6 +32,14 @@ _LEVEL = 1
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name, no time, unknown system
 _STORED_BLOCK_BYTES = 0xFFFF  # the largest stored block of deflate
 _END = b"\r\n\r\n"  # after every record's block
+_NO_ID = b"00000000-0000-0000-0000-000000000000"
+_FIRST_LINES = b"WARC/1.1\r\nWARC-Warcinfo-ID: <urn:uuid:%b>\r\n"
+_OPENING = _FIRST_LINES % _NO_ID
+_OPENING_CRC = isal_zlib.crc32(_OPENING)
+_MEMBER_OPENING = b"".join((  # of a gzip member: its header, and a stored block
+    _GZIP_HEADER, b"\x00", len(_OPENING).to_bytes(2, "little"), (len(_OPENING) ^ 0xFFFF).to_bytes(2, "little"), _OPENING,
+))  # fmt: skip
+_ID_AT = _MEMBER_OPENING.index(_NO_ID)
 _LAST_BLOCK = b"\x01\x04\x00\xfb\xff" + _END  # `_END` as the last block of deflate, stored
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
@@ -64,7 +75,7 @@ def encode_exchange(fetched: Fetched) -> EncodedExchange:
         "Content-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(head) + len(body)}\r\n\r\n"
     ).encode()
-    second = _stored(response + head, body) if _is_compressed(head) else to_member(response + head, body)
+    second = _stored(response + head, body) if _is_compressed(head) else _deflated(response + head, body)
     return EncodedExchange(archive=request + second, response_offset=len(request), payload_digest=payload_digest)
 
 
@@ -82,7 +93,7 @@ def encode_revisit(fetched: Fetched, payload_digest: str, *, same_as: str, same_
         "Content-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(head)}\r\n\r\n"
     ).encode()
-    archive = request + to_member(revisit, head)
+    archive = request + _deflated(revisit, head)
     return EncodedExchange(archive=archive, response_offset=len(request), payload_digest=payload_digest)
 
 
@@ -96,7 +107,7 @@ def _starts(fetched: Fetched, type_: str) -> tuple[bytes, str]:
         f"WARC-IP-Address: {fetched.address}\r\n"
     )
     request = (
-        "WARC/1.1\r\nWARC-Type: request\r\n"
+        "WARC-Type: request\r\n"
         f"WARC-Record-ID: <urn:uuid:{request_id}>\r\n"
         f"WARC-Concurrent-To: <urn:uuid:{response_id}>\r\n"
         f"{common}"
@@ -105,20 +116,41 @@ def _starts(fetched: Fetched, type_: str) -> tuple[bytes, str]:
         f"Content-Length: {len(fetched.request_head)}\r\n\r\n"
     ).encode()
     start = (
-        f"WARC/1.1\r\nWARC-Type: {type_}\r\n"
+        f"WARC-Type: {type_}\r\n"
         f"WARC-Record-ID: <urn:uuid:{response_id}>\r\n"
         f"WARC-Concurrent-To: <urn:uuid:{request_id}>\r\n"
         f"{common}"
     )
-    return to_member(request, fetched.request_head), start
+    return _deflated(request, fetched.request_head), start
 
 
-def warcinfo(filename: str, at: float, fields: Mapping[str, str]) -> bytes:
+def with_warcinfo(archive: bytes, response_offset: int, warcinfo_id: bytes) -> bytes:
+    """Return the records of an exchange with the id of their segment's `warcinfo` record.
+
+    The records stay as long as they are. Bytes that are no such records are returned as they are: a page process sent
+    them, which a page may have taken over.
+    """
+    request, response = archive[:response_offset], archive[response_offset:]
+    if not (request.startswith(_MEMBER_OPENING) and response.startswith(_MEMBER_OPENING)):
+        return archive
+    change = _OPENING_CRC ^ isal_zlib.crc32(_FIRST_LINES % warcinfo_id)
+    opening = _MEMBER_OPENING.replace(_NO_ID, warcinfo_id)
+    return b"".join((*_reopened(request, opening, change), *_reopened(response, opening, change)))
+
+
+def _reopened(member: bytes, opening: bytes, change: int) -> tuple[bytes, ...]:
+    """Return the pieces of a gzip member with another opening, whose checksum differs by `change`."""
+    crc, size = int.from_bytes(member[-8:-4], "little"), int.from_bytes(member[-4:], "little")
+    crc ^= isal_zlib.crc32_combine(change, 0, size - len(_OPENING))  # a checksum is linear
+    return opening, member[len(opening) : -8], crc.to_bytes(4, "little"), member[-4:]
+
+
+def warcinfo(filename: str, at: float, fields: Mapping[str, str], record_id: str) -> bytes:
     """Return the record that opens the segment `filename`: who made it, how, and when (Unix seconds)."""
     block = "".join(f"{name}: {value}\r\n" for name, value in fields.items()).encode()
     header = (
         "WARC/1.1\r\nWARC-Type: warcinfo\r\n"
-        f"WARC-Record-ID: <urn:uuid:{new_record_id()}>\r\n"
+        f"WARC-Record-ID: <urn:uuid:{record_id}>\r\n"
         f"WARC-Date: {warc_date(at)}\r\n"
         f"WARC-Filename: {filename}\r\n"
         f"WARC-Block-Digest: {digest(block)}\r\n"
@@ -166,10 +198,17 @@ def to_member(header: bytes, block: bytes) -> bytes:
     return igzip_lib.compress(b"".join((header, block, _END)), _LEVEL, igzip_lib.COMP_GZIP)
 
 
+def _deflated(header: bytes, block: bytes) -> bytes:
+    """Return a record as a gzip member with an empty `warcinfo` id; `header` follows the first two lines."""
+    rest = b"".join((header, block, _END))
+    deflated = igzip_lib.compress(rest, _LEVEL, igzip_lib.COMP_DEFLATE)
+    return b"".join((_MEMBER_OPENING, deflated, _trailer(isal_zlib.crc32(rest, _OPENING_CRC), len(rest))))
+
+
 def _stored(header: bytes, body: bytes) -> bytes:
-    """Return a record as a gzip member with the body stored: deflating it again would save nothing."""
+    """Return a record like `_deflated`, with the body stored: deflating it again would save nothing."""
     deflate = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS)
-    parts: list[bytes | memoryview] = [_GZIP_HEADER, deflate.compress(header)]
+    parts: list[bytes | memoryview] = [_MEMBER_OPENING, deflate.compress(header)]
     parts.append(deflate.flush(isal_zlib.Z_SYNC_FLUSH))
     rest = memoryview(body)
     while rest:
@@ -177,10 +216,14 @@ def _stored(header: bytes, body: bytes) -> bytes:
         size = len(piece)
         parts += (b"\x00", size.to_bytes(2, "little"), (size ^ 0xFFFF).to_bytes(2, "little"), piece)
     parts.append(_LAST_BLOCK)
-    crc = isal_zlib.crc32(_END, isal_zlib.crc32(body, isal_zlib.crc32(header)))
-    size = len(header) + len(body) + len(_END)
-    parts += (crc.to_bytes(4, "little"), (size & 0xFFFFFFFF).to_bytes(4, "little"))
+    crc = isal_zlib.crc32(_END, isal_zlib.crc32(body, isal_zlib.crc32(header, _OPENING_CRC)))
+    parts.append(_trailer(crc, len(header) + len(body) + len(_END)))
     return b"".join(parts)
+
+
+def _trailer(crc: int, rest_bytes: int) -> bytes:
+    """Return the end of a gzip member: checksum and length of the record."""
+    return crc.to_bytes(4, "little") + (len(_OPENING) + rest_bytes & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def _base32(sha1_digest: bytes) -> str:
