@@ -6,8 +6,8 @@ look for chunks that do not exist. It is kept as `X-Crawler-Transfer-Encoding`.
 
 A revisit record may replace a response whose payload is already archived: the head, and where the payload is.
 
-A record is deflated before it is known to which segment it goes, but names the segment's `warcinfo` record. So its first
-lines are stored, not deflated, with an empty id in them, and `with_warcinfo` writes the real one over it.
+A record is deflated before it is known to which segment it goes, but names the segment's `warcinfo` record. So its
+first lines are stored, not deflated, with an empty id in them, and `with_warcinfo` writes the real one over it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ _NO_ID = b"00000000-0000-0000-0000-000000000000"
 _FIRST_LINES = b"WARC/1.1\r\nWARC-Warcinfo-ID: <urn:uuid:%b>\r\n"
 _OPENING = _FIRST_LINES % _NO_ID
 _OPENING_CRC = isal_zlib.crc32(_OPENING)
-_MEMBER_OPENING = b"".join((  # of a gzip member: its header, and a stored block
-    _GZIP_HEADER, b"\x00", len(_OPENING).to_bytes(2, "little"), (len(_OPENING) ^ 0xFFFF).to_bytes(2, "little"), _OPENING,
-))  # fmt: skip
-_ID_AT = _MEMBER_OPENING.index(_NO_ID)
+_OPENING_BYTES = len(_OPENING)
+_STORED_LENGTH = _OPENING_BYTES.to_bytes(2, "little") + (_OPENING_BYTES ^ 0xFFFF).to_bytes(2, "little")
+_MEMBER_OPENING = _GZIP_HEADER + b"\x00" + _STORED_LENGTH + _OPENING  # of a gzip member, with a stored block
 _LAST_BLOCK = b"\x01\x04\x00\xfb\xff" + _END  # `_END` as the last block of deflate, stored
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
@@ -141,7 +140,7 @@ def with_warcinfo(archive: bytes, response_offset: int, warcinfo_id: bytes) -> b
 def _reopened(member: bytes, opening: bytes, change: int) -> tuple[bytes, ...]:
     """Return the pieces of a gzip member with another opening, whose checksum differs by `change`."""
     crc, size = int.from_bytes(member[-8:-4], "little"), int.from_bytes(member[-4:], "little")
-    crc ^= isal_zlib.crc32_combine(change, 0, size - len(_OPENING))  # a checksum is linear
+    crc ^= isal_zlib.crc32_combine(change, 0, size - _OPENING_BYTES)  # a checksum is linear
     return opening, member[len(opening) : -8], crc.to_bytes(4, "little"), member[-4:]
 
 
@@ -223,7 +222,7 @@ def _stored(header: bytes, body: bytes) -> bytes:
 
 def _trailer(crc: int, rest_bytes: int) -> bytes:
     """Return the end of a gzip member: checksum and length of the record."""
-    return crc.to_bytes(4, "little") + (len(_OPENING) + rest_bytes & 0xFFFFFFFF).to_bytes(4, "little")
+    return crc.to_bytes(4, "little") + (_OPENING_BYTES + rest_bytes & 0xFFFFFFFF).to_bytes(4, "little")
 
 
 def _base32(sha1_digest: bytes) -> str:
