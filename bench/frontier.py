@@ -136,7 +136,7 @@ def run(urls: int, folder: Path) -> None:
                 batch = []
         built_s = time.perf_counter() - wall
         engine.ADD_LINKS = ADD_LINKS
-        frontier._recent.clear()  # noqa: SLF001 - measure the frontier, not the cache in front of it
+        frontier.recent.clear()  # measure the frontier, not the cache in front of it
         added = measure_add(frontier, known, sites, draw, batches=60)
         claimed, completed = measure_turns(frontier, rounds=60)
         size = sum(f.stat().st_size for f in folder.glob(path.name + "*"))

@@ -246,7 +246,7 @@ CRAWL_BUGS: Final = {
     ),
     "links are believed committed before they are": Bug(
         changes={
-            "links-remembered-before-commit": insert_after("self._recent.remember(unknown)"),
+            "links-remembered-before-commit": insert_after("self.recent.remember(unknown)"),
             "links-not-forgotten-on-error": delete(),
         },
         seeds=200,

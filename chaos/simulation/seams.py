@@ -76,6 +76,7 @@ class WatchedFrontier:
     ) -> None:
         self.lease_s = lease_s
         self.worker = 0
+        self.recent = frontier.recent
         self._frontier = frontier
         self._process = process
         self._monitor = monitor

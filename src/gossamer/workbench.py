@@ -54,8 +54,8 @@ class SiteInHand:
     """A site that this worker owns. The code of its turn may change the attributes above the line."""
 
     __slots__ = (
-        "address", "delay_s", "due_s", "epoch", "failures", "hosts", "is_busy", "is_due", "is_used", "kept_bytes",
-        "kept_urls", "own_delay_s", "pages", "site", "ticket", "urls",
+        "address", "delay_s", "due_s", "epoch", "failures", "first_bytes", "hosts", "is_busy", "is_due", "is_used",
+        "kept_bytes", "kept_urls", "own_delay_s", "pages", "site", "ticket", "url_bytes", "urls",
     )  # fmt: skip
 
     def __init__(self, claim: Claim) -> None:
@@ -76,6 +76,8 @@ class SiteInHand:
         self.address = ""  # the one that it waits for; empty: it does not
         self.kept_urls = 0  # counted before the turn
         self.kept_bytes = 0
+        self.url_bytes = 0  # of those, without the rules of hosts
+        self.first_bytes = 0  # of those, the first URL, when its turn began
 
     def take_urls_of(self, host: str) -> list[QueuedUrl]:
         """Remove and return all URLs of a host: a decision about the host applies to them."""
@@ -308,6 +310,7 @@ class Workbench:
 
     def _begin(self, site: SiteInHand, now_s: float) -> None:
         site.is_busy = True
+        site.first_bytes = len(site.urls[0].url)
         self._busy += 1
         self._turns = self._recent_turns(now_s) + 1.0
         self._turns_s = now_s
@@ -359,9 +362,14 @@ class Workbench:
             self._enqueue(newer, due_s)
 
     def _count(self, site: SiteInHand) -> None:
+        if len(site.urls) == site.kept_urls - 1:  # a turn has taken the first one, and most turns no other
+            site.url_bytes -= site.first_bytes
+        else:
+            site.url_bytes = sum(len(url.url) for url in site.urls)
         site.kept_urls = len(site.urls)
-        site.kept_bytes = sum(len(url.url) for url in site.urls)
-        site.kept_bytes += sum(len(host.rules) for host in site.hosts.values())
+        site.kept_bytes = site.url_bytes
+        for host in site.hosts.values():
+            site.kept_bytes += len(host.rules)
         self._urls += site.kept_urls
         self._bytes += site.kept_bytes
 

@@ -18,6 +18,7 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.batches import RecentLinks
 from gossamer.frontier.sql import read_statements
 from gossamer.frontier.sqlite import SqliteFrontier, database
+from gossamer.urls import Url
 from tests.frontier.samples import all_at_once, beating, claim, complete, link, links
 
 if TYPE_CHECKING:
@@ -266,17 +267,39 @@ def test_after_an_error_nothing_is_believed_to_be_committed(frontier: SqliteFron
 
 
 def test_recent_links_never_hide_a_smaller_depth_or_a_seed() -> None:
-    recent = RecentLinks(most=3)
+    recent = RecentLinks()
     first = links("a.test", 3, depth=2)
     assert recent.unknown(first) == first
     recent.remember(first)
     assert recent.unknown(first) == []
     nearer, seed = link("a.test/0", 1), link("a.test/1", 2, seeded=True)
     assert recent.unknown([nearer, seed]) == [nearer, seed]
-    recent.remember([link("a.test/9", 2)])
-    assert recent.unknown(first) == first[:1], "the oldest was forgotten"
+    recent.remember([nearer])
+    recent.remember(first[:1])
+    assert recent.unknown([nearer]) == [], "the smallest depth counts"
     recent.clear()
     assert recent.unknown(first) == first
+
+
+def test_recent_links_forget_old_ones_and_never_take_one_for_another() -> None:
+    recent = RecentLinks(places=4)
+    for each in links("a.test", 100):
+        recent.remember([each])
+        assert recent.unknown([each]) == []
+    known = [each for each in links("a.test", 100) if not recent.unknown([each])]
+    assert 1 <= len(known) <= 4
+    assert recent.unknown(links("b.test", 100)) == links("b.test", 100)
+
+
+def test_a_turn_is_told_the_same_of_recent_links_as_the_frontier() -> None:
+    recent = RecentLinks(places=64)
+    recent.remember([*links("a.test", 50, depth=3), *links("b.test", 50, depth=254), *links("c.test", 50, depth=255)])
+    offered = [*links("a.test", 60), *links("b.test", 60), *links("c.test", 60)]
+    for depth in (0, 1, 2, 3, 4, 253, 254, 255, 256, 1_000):
+        at_depth = [each._replace(depth=depth) for each in offered]
+        urls = [Url(*each[:4]) for each in offered]
+        assert [*recent.unknown_at(depth, urls)] == [Url(*each[:4]) for each in recent.unknown(at_depth)]
+    assert len(recent.unknown(offered)) == len(offered), "they are nearer"
 
 
 def test_statements_are_read_by_name_and_names_are_unique(tmp_path: Path) -> None:

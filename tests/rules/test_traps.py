@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,9 +10,6 @@ from hypothesis import strategies as st
 
 from gossamer.rules.traps import Trap, TrapGuard, TrapSettings, find_trap, strip_session
 from gossamer.urls import identify, normalise
-
-if TYPE_CHECKING:
-    from collections import Counter
 
 YEAR = 2026
 HOST, SITE = "https://www.a.test", "a.test"
@@ -24,7 +20,7 @@ def trap(path: str, **settings: int) -> Trap | None:
     return find_trap(identify(f"https://a.test{path}"), settings=TrapSettings(**settings), year=YEAR)  # type: ignore[arg-type]
 
 
-def select(guard: TrapGuard, *urls: str, site: str = SITE) -> tuple[list[str], Counter[Trap]]:
+def select(guard: TrapGuard, *urls: str, site: str = SITE) -> tuple[list[str], dict[Trap, int]]:
     kept, refused = guard.select([identify(url) for url in urls], host=HOST, site=site, year=YEAR)
     return [link.url for link in kept], refused
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gossamer.frontier.batches import RecentLinks
 from gossamer.records import (
     Claim,
     Failed,
@@ -152,6 +153,7 @@ class World:
     excluded_after: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by a line of the trace: from then on
     stops_after: str = ""  # a line of the trace: from then on, only requests are sent that finish something
     hooks: Hooks = field(default_factory=Hooks)
+    committed: Mapping[str, int] = field(default_factory=dict)  # the depth of URLs that the frontier has, by URL
     in_outage: bool = False  # many other sites could not be reached a moment ago
     outage_after: str = ""  # a line of the trace: from then on, no site can be reached
     interrupt_at: int | None = None  # the step, counted from 0, that does not end
@@ -301,12 +303,15 @@ class World:
     def _memories(self) -> TurnMemories:
         if self.in_outage:
             self._begin_outage()
+        recent = RecentLinks(places=1 << 10)
+        recent.remember(Link(*identify(url), depth) for url, depth in self.committed.items())
         return TurnMemories(
             traps=TrapGuard(self.traps, halvings=8),  # a turn needs little, and megabytes take time
             sitemap_quota=SitemapQuota(self.sitemaps),
             outage=self._outage,
             orders=self._orders,
             hooks=self.hooks,
+            recent=recent,
         )
 
     def _begin_outage(self) -> None:

@@ -22,7 +22,7 @@ from gossamer.records import (
 )
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.pace import WaitCause
-from gossamer.rules.scope import ScopeSettings
+from gossamer.rules.scope import FOREIGN_RANK, ScopeSettings
 from gossamer.rules.traps import Trap, TrapSettings
 from gossamer.turn import Hooks
 from gossamer.turn.hooks import MAX_RANK
@@ -306,6 +306,38 @@ LINK_ROWS = [
         world={"parses": page("http://b.test:8080/", "http://b.test:8081/"), "seed_ports": (8080,)},
         links=["http://b.test:8080/"],
         counts={("traps", "port_refused"): 1},
+    ),
+    Row(
+        says="links that the frontier has at no greater depth are left out, and counted",
+        world={"parses": page(*LINKS, NEXT), "committed": {LINKS[0]: 2, LINKS[1]: 1, LINKS[2]: 3}},
+        links=[LINKS[2], NEXT],
+        counts={("known_links", ""): 2},
+    ),
+    Row(
+        says="a limit against traps counts a link even if the frontier has it",
+        world={"parses": page(NEXT, TRAPPED), "committed": {NEXT: 2, TRAPPED: 2}},
+        links=[],
+        counts={("known_links", ""): 1, ("traps", Trap.REPEATED_SEGMENTS): 1},
+    ),
+    Row(
+        says="a program that judges links is asked about those that the frontier has",
+        world={
+            "parses": page(*LINKS),
+            "committed": {LINKS[0]: 2},
+            "hooks": Hooks(should_visit=lambda url: not url.endswith("/22")),
+        },
+        links=[LINKS[0], LINKS[2]],
+        counts={},
+    ),
+    Row(
+        says="with a limit of pages, links that the frontier has show that the site has pages of its own",
+        world={
+            "urls": (queued(), queued(f"{HOST}/foreign", rank=FOREIGN_RANK)),
+            "parses": page(NEXT),
+            "committed": {NEXT: 2},
+            "scope": ScopeSettings(max_pages_per_site=10),
+        },
+        in_hand=[],
     ),
     Row(
         says="links of a page at the greatest depth are not followed",

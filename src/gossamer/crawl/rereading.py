@@ -23,7 +23,7 @@ from gossamer.page_process.process import PageProcess
 from gossamer.records import Fetched, Link, ParsedPage
 from gossamer.rules.heads import header
 from gossamer.rules.scope import Exclusions
-from gossamer.rules.traps import TrapGuard
+from gossamer.rules.traps import TrapGuard, content_key
 from gossamer.rules.url_patterns import UrlPatterns
 from gossamer.store import names
 from gossamer.store.cdxj import read_line
@@ -199,7 +199,7 @@ class Rereading:
         parsed = await process.read(answer, archive=False)
         if isinstance(parsed, ParsedPage):
             page = identify(row.url)
-            self._rules.traps.note_page(page.site, parsed.row.text or parsed.row.content_hash)
+            self._rules.traps.note_page(page.site, content_key(parsed.row.text, parsed.row.content_hash))
             self._take(page, row.depth, parsed.links)
 
     def _find(self, row: _Stored) -> Record:

@@ -6,7 +6,7 @@ are seeded.
 
 The contract is split by caller. An engine implements all of `Frontier`; a caller names the part that it needs:
 
-- `WorkerFrontier`: the lease and the eight operations of a worker.
+- `WorkerFrontier`: the lease, the recent links and the eight operations of a worker.
 - `FrontierReader`: reads that change nothing.
 - `OperatorFrontier`: the reads, and what a start, a command or the supervisor changes.
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import TracebackType
 
+    from gossamer.frontier.batches import RecentLinks
     from gossamer.records import (
         AddressShare,
         Batch,
@@ -74,11 +75,15 @@ class FrontierLookups(Protocol):
 
 
 class WorkerFrontier(FrontierLookups, Protocol):
-    """What a worker needs: `lease_s`, and eight operations, three of them lookups.
+    """What a worker needs: `lease_s`, `recent`, and eight operations, three of them lookups.
 
     Each operation is one transaction: it happens completely or not at all. All operations are synchronous: a worker
     calls them from one thread of its own. The contract passes waits, never times.
     """
+
+    @property
+    def recent(self) -> RecentLinks:
+        """The links that this worker has committed lately; any thread may read them."""
 
     def join(self, label: str, terms: Mapping[str, str] = NO_TERMS) -> int:
         """Become a worker; return its id, which was never used before and never will be again.

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gossamer import metrics
+from gossamer.records.rows import HASH_BYTES
 from gossamer.urls import WEB_PORTS, port_of_host
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gossamer.records import Claim, Link
+    from gossamer.urls import Url
+
+RECENT_LINKS: Final = 1 << 19  # 9 MB per worker
+MAX_DEPTH: Final = 255  # links at this depth or deeper are not remembered
+
+_ENTRY_BYTES: Final = HASH_BYTES + 1  # the hash, and how much nearer than MAX_DEPTH it is: 0 in a free place
 
 
 def count_links(offered: int, new: int) -> None:
@@ -39,34 +45,49 @@ def ports_of(text: str) -> frozenset[int]:
 
 
 class RecentLinks:
-    """The hashes last committed, with the depth they were committed at. Exact: a false positive would lose a URL.
+    """The hashes committed lately, each with the depth it was committed at. Exact: a false positive would lose a URL.
 
-    A link is left out only if the very same URL is known to be in the frontier at no greater depth.
+    A link is left out only if the very same URL is known to be in the frontier at no greater depth. The table has its
+    full size from the start, and each hash has one place in it: a newer one takes the place of an older one. The thread
+    of the frontier writes to it, and turns read it in another one: an entry is read and written at once, as a slice.
     """
 
-    def __init__(self, most: int) -> None:
-        """Remember at most `most` links; the oldest are forgotten first."""
-        self._most = most
-        self._depths: dict[bytes, int] = {}
+    def __init__(self, places: int = RECENT_LINKS) -> None:
+        """Remember at most `places` links, a power of two."""
+        self._places = places
+        self._table = bytearray(places * _ENTRY_BYTES)
+
+    def is_known(self, url_hash: bytes, depth: int) -> bool:
+        """Return whether a URL is known at this depth or a smaller one."""
+        at = (hash(url_hash) & (self._places - 1)) * _ENTRY_BYTES
+        entry = self._table[at : at + _ENTRY_BYTES]
+        return entry.startswith(url_hash) and entry[HASH_BYTES] >= MAX_DEPTH - depth > 0
 
     def unknown(self, links: Iterable[Link]) -> list[Link]:
         """Return the links that may be new. Seeds always may: they also mark their site."""
-        depths = self._depths
-        return [
+        return [link for link in links if link.seeded or not self.is_known(link.url_hash, link.depth)]
+
+    def unknown_at(self, depth: int, links: Sequence[Url]) -> Sequence[Url]:
+        """Return the links of a page, which are no seeds and have this depth, that may be new."""
+        if (nearness := MAX_DEPTH - depth) <= 0:
+            return links
+        table, mask = self._table, self._places - 1
+        return [  # as `is_known`, but without a call for each link of a page
             link for link in links
-            if link.seeded or (depth := depths.get(link.url_hash)) is None or depth > link.depth
+            if not (
+                entry := table[(at := (hash(link.url_hash) & mask) * _ENTRY_BYTES) : at + _ENTRY_BYTES]
+            ).startswith(link.url_hash)
+            or entry[HASH_BYTES] < nearness
         ]  # fmt: skip
 
-    def remember(self, links: Sequence[Link]) -> None:
+    def remember(self, links: Iterable[Link]) -> None:
         """Note links whose transaction has committed."""
-        depths = self._depths
+        table, mask = self._table, self._places - 1
         for link in links:
-            depth = depths.pop(link.url_hash, link.depth)  # moves to the young end
-            depths[link.url_hash] = min(depth, link.depth)
-        if (excess := len(depths) - self._most) > 0:
-            for oldest in list(islice(depths, excess)):
-                del depths[oldest]
+            if link.depth < MAX_DEPTH and not self.is_known(link.url_hash, link.depth):
+                at = (hash(link.url_hash) & mask) * _ENTRY_BYTES
+                table[at : at + _ENTRY_BYTES] = link.url_hash + bytes((MAX_DEPTH - link.depth,))
 
     def clear(self) -> None:
         """Forget everything: after an error it is unknown what was committed."""
-        self._depths.clear()
+        self._table = bytearray(len(self._table))

@@ -56,9 +56,14 @@ FRONTIER_HELD_SECONDS = Histogram(
 )
 FRONTIER_LINKS_TOTAL = Counter(
     "gossamer_frontier_links_total",
-    "Links offered to the frontier, by result: new or known",
+    "Links offered to the frontier, without those that workers left out, by result: new or known",
     question="Does the crawl still find new URLs, or the same links again and again?",
     labels=("result",),
+)
+KNOWN_LINKS_TOTAL = WorkerCounter(
+    "gossamer_known_links_total",
+    "Links that workers left out, because they had just handed them in to the frontier",
+    question="Which share of the links that pages have does the memory of recent links keep from the frontier?",
 )
 FRONTIER_CLAIMS_TOTAL = Counter(
     "gossamer_frontier_claims_total",

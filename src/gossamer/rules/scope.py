@@ -62,15 +62,18 @@ class TargetRules(NamedTuple):
             return Reason.PORT_REFUSED
         return Reason.IP_HOST if address and address != by_address and not self.ip_hosts else None
 
-    def select(self, links: Iterable[Url], *, by: str) -> tuple[list[Url], dict[Reason, int]]:
+    def select(self, links: Sequence[Url], *, by: str) -> tuple[Sequence[Url], dict[Reason, int]]:
         """Return the links of a page at a host that may be followed, and how many were refused, by reason."""
+        reasons = {host: reason for host in {link.host for link in links} if (reason := self.refuse(host, by=by))}
+        if not reasons:
+            return links, {}
         kept: list[Url] = []
         refused: dict[Reason, int] = {}
         for link in links:
-            if link.host == by or (reason := self.refuse(link.host, by=by)) is None:
-                kept.append(link)
-            else:
+            if reason := reasons.get(link.host):
                 refused[reason] = refused.get(reason, 0) + 1
+            else:
+                kept.append(link)
         return kept, refused
 
 
@@ -284,7 +287,7 @@ def select_links(
     max_depth: int | None,
     exclusions: Exclusions,
     include: UrlPatterns = UrlPatterns(),  # noqa: B008 - immutable
-) -> list[Url]:
+) -> Sequence[Url]:
     """Return the links of a page at `depth` that the crawl may follow.
 
     Whether they are in scope is decided by the frontier: only it knows the seeds.
@@ -294,7 +297,7 @@ def select_links(
     if include.texts:
         links = [link for link in links if include.admits(link)]
     if not exclusions:
-        return list(links)
+        return links
     return [link for link in links if exclusions.find(link.url, link.host) is None]
 
 

@@ -9,10 +9,12 @@ few more pages until its limit is reached again.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
+
+from xxhash import xxh3_128_digest
 
 from gossamer.rules.memories import DistinctLimiter, NumberTable, PairTable, RecentHashes
 from gossamer.urls import identify, owner_of_site
@@ -31,6 +33,8 @@ MAX_REFERRERS: Final = 100  # sites whose links raise the budget of another site
 MAX_KNOWN_CONTENT: Final = 10_000
 NEW_CONTENT: Final = 2  # each page with new content allows this many more with known content
 JUMP_YEARS: Final = 200  # a calendar is left in small steps: a number further away is no year
+
+_site_of: Final = attrgetter("site")
 
 
 class Trap(StrEnum):
@@ -199,6 +203,12 @@ def strip_session(url: str) -> str:
     return f"{head}?{kept}" if kept else head
 
 
+def content_key(text: str, content_hash: bytes) -> bytes:
+    """Return by what a page is known again: its text, or its body if it has no text."""
+    # Python's own hash of a long text takes several times as long.
+    return xxh3_128_digest(text.encode("utf-8", "surrogatepass")) if text else content_hash
+
+
 class TrapGuard:
     """Selects links by all limits: those of a single link, and those that need a memory of the site."""
 
@@ -218,7 +228,7 @@ class TrapGuard:
 
     def select(
         self, links: Sequence[Url], *, host: str, site: str, pages: int = 0, year: int, content: Hashable = None
-    ) -> tuple[list[Url], Counter[Trap]]:
+    ) -> tuple[Sequence[Url], dict[Trap, int]]:
         """Return the links of a page at `host` that may be followed, and how many each limit refuses.
 
         `pages` is the number of stored pages of the site, over all starts and workers. With its `content`, the page is
@@ -227,26 +237,27 @@ class TrapGuard:
         known = self._pages.get(site) if content is None else self._count(site, content)
         spent = self._spent(site, pages, known)
         passed, mask = self._passed.hashes, self._passed.mask
-        kept: list[Url] = []
-        refused: Counter[Trap] = Counter()
-        for link in links:
-            hashed = hash(link.url_hash)
-            if passed[hashed & mask] == hashed:  # most links of a page are also on other pages of its site
-                kept.append(link)
-                continue
-            if self._settings.strip_session_ids and (url := strip_session(link.url)) != link.url:
-                link = identify(url)
-                hashed = hash(link.url_hash)
-            trap = find_trap(link, settings=self._settings, year=year)
-            if trap is None and self._settings.trap_limits:
-                trap = (spent if link.site == site else None) or self._take_remembered(link, host, site)
-            if trap is None:
-                kept.append(link)
-                passed[hashed & mask] = hashed
-            else:
-                refused[trap] += 1
+        # Most links of a page are also on other pages of its site.
+        new = [at for at, link in enumerate(links) if passed[(hashed := hash(link.url_hash)) & mask] != hashed]
+        refused: dict[Trap, int] = {}
+        if new:
+            kept: list[Url | None] = [*links]
+            for at in new:
+                link = links[at]
+                if link.url_hash in self._passed:  # another one on this page was the same without its session
+                    continue
+                if self._settings.strip_session_ids and (url := strip_session(link.url)) != link.url:
+                    kept[at] = link = identify(url)
+                trap = find_trap(link, settings=self._settings, year=year)
+                if trap is None and self._settings.trap_limits:
+                    trap = (spent if link.site == site else None) or self._take_remembered(link, host, site)
+                if trap is None:
+                    self._passed.add(link.url_hash)
+                else:
+                    kept[at] = None
+                    refused[trap] = refused.get(trap, 0) + 1
         self._note_referrer(site, links)
-        return kept, refused
+        return [link for link in kept if link is not None] if new else links, refused
 
     def note_page(self, site: str, content: Hashable) -> None:
         """Count a page of a site, and remember its content."""
@@ -266,7 +277,7 @@ class TrapGuard:
     def _note_referrer(self, site: str, links: Sequence[Url]) -> None:
         """Remember to which other sites a site links."""
         seen, mask = self._links_seen.hashes, self._links_seen.mask
-        others = dict.fromkeys([link.site for link in links])
+        others = dict.fromkeys(map(_site_of, links))
         others.pop(site, None)
         for other in others:
             hashed = hash((other, site))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Count(NamedTuple):
     """A figure of the worker, by name and kind."""
 
-    what: str  # traps, blocked, sitemaps, sitemap_entries, clamped_delays, share_backoffs
+    what: str  # traps, known_links, blocked, sitemaps, sitemap_entries, clamped_delays, share_backoffs
     kind: str = ""
 
 
@@ -30,8 +30,7 @@ class Effects:
     hook_failures: list[HookFailure] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnResult:
+class TurnResult(NamedTuple):
     """How a turn ended."""
 
     effects: Effects  # those that no commit has made durable yet

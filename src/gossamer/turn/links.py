@@ -14,6 +14,7 @@ from gossamer.urls import Url
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Sequence
 
+    from gossamer.frontier.batches import RecentLinks
     from gossamer.records import QueuedUrl
     from gossamer.rules.scope import Exclusions, ScopeSettings
     from gossamer.rules.traps import TrapGuard
@@ -32,6 +33,7 @@ class LinkRules(NamedTuple):
     hooks: Hooks
     year: int  # the present one
     seed_ports: Collection[int]
+    recent: RecentLinks | None = None  # links that may be left out; None: none may
 
 
 class FollowedLinks(NamedTuple):
@@ -40,6 +42,7 @@ class FollowedLinks(NamedTuple):
     links: Sequence[Link]
     hook_failures: Sequence[HookFailure]
     refused: Sequence[tuple[str, int]]  # how many, by the limits against traps, by port and by address
+    known: int = 0  # how many were left out because the frontier has them
 
 
 def follow_links(
@@ -66,25 +69,30 @@ def follow_links(
     chosen, refused = rules.traps.select(
         chosen, host=page.host, site=site, pages=pages, year=rules.year, content=content
     )
-    links = [Link(*link, depth, rank if link.site == site else foreign_rank, hops=hops, via=via) for link in chosen]
+    new = chosen if rules.recent is None else rules.recent.unknown_at(depth, chosen)
+    # Not by keywords: they take half the time of making a link, and a page has dozens.
+    links = [Link(*link, depth, rank if link.site == site else foreign_rank, False, hops, via) for link in new]
+    left_out = [*refused.items(), *closed.items()]
     if not rules.hooks.judges_links:
-        return FollowedLinks(links, (), [*refused.items(), *closed.items()])
-    return FollowedLinks(*rules.hooks.choose(links), [*refused.items(), *closed.items()])
+        return FollowedLinks(links, (), left_out, len(chosen) - len(new))
+    return FollowedLinks(*rules.hooks.choose(links), left_out)
 
 
 def choose_links(
     turn: Turn, url: QueuedUrl, found: Sequence[Url], *, depth: int, rank: int = 0, content: Hashable = None
 ) -> Sequence[Link]:
     """Return the links at a URL that the crawl follows; count what was refused, and note hooks that failed."""
-    memories = turn.memories
+    memories, scope = turn.memories, turn.settings.scope
+    wants_all = memories.hooks.judges_links or scope.max_pages_per_site is not None
     rules = LinkRules(
-        scope=turn.settings.scope,
+        scope=scope,
         exclusions=memories.orders.exclusions,
         include=turn.settings.include,
         traps=memories.traps,
         hooks=memories.hooks,
         year=turn.year,
         seed_ports=memories.orders.seed_ports,
+        recent=None if wants_all else memories.recent,
     )
     page = Url(url.url, url.url_hash, turn.site.site, url.host)
     followed = follow_links(
@@ -93,6 +101,7 @@ def choose_links(
     turn.effects.hook_failures += followed.hook_failures
     for reason, times in followed.refused:
         turn.count("traps", reason, times)
-    if turn.settings.scope.max_pages_per_site is not None and not turn.found_own:  # only such a limit asks for it
+    turn.count("known_links", times=followed.known)
+    if scope.max_pages_per_site is not None and not turn.found_own:  # only such a limit asks for it
         turn.found_own = any(link.rank < FOREIGN_RANK for link in followed.links)
     return followed.links

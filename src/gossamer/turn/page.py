@@ -16,7 +16,7 @@ from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical
 from gossamer.rules.robots import robots_signals
 from gossamer.rules.scope import FOREIGN_RANK, is_blocked, is_same_crawl, may_follow_links
 from gossamer.rules.sitemaps import submission_of
-from gossamer.rules.traps import Trap
+from gossamer.rules.traps import Trap, content_key
 from gossamer.turn.links import choose_links
 from gossamer.turn.redirects import follow_redirect, step_to_http
 from gossamer.turn.robots import obey_site_delay, obtain_permission
@@ -150,7 +150,7 @@ def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, s
         return parsed.refresh
     languages = turn.settings.keeping.languages
     # What other sites invent must not use up the site's patience.
-    content = (parsed.row.text or parsed.row.content_hash) if url.rank < FOREIGN_RANK else None
+    content = content_key(parsed.row.text, parsed.row.content_hash) if url.rank < FOREIGN_RANK else None
     if url.depth == 0 or not languages or not is_foreign(parsed.row.lang, languages):
         turn.effects.links += choose_links(turn, url, parsed.links, depth=url.depth + 1, content=content)
         if parsed.links_cut:

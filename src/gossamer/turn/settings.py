@@ -13,6 +13,7 @@ from gossamer.turn.hooks import Hooks
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gossamer.frontier.batches import RecentLinks
     from gossamer.rules.hosts import RobotsSettings
     from gossamer.rules.keeping import KeepingSettings
     from gossamer.rules.outage import OutageGuard
@@ -59,3 +60,4 @@ class TurnMemories:
     orders: OperatorOrders  # the membership: exclusions
     shares: SiteShares = field(default_factory=SiteShares)  # the driver reports what sites take
     hooks: Hooks = field(default_factory=Hooks)  # the program that runs the crawl
+    recent: RecentLinks | None = None  # the frontier: links that it has

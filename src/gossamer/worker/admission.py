@@ -129,14 +129,15 @@ class Load(NamedTuple):
 
 
 class Admission(NamedTuple):
-    """Whether a turn may begin: now, if there is no hold, else perhaps after the wait."""
+    """Whether turns may begin: now, if there is no hold, else perhaps after the wait."""
 
     hold: Hold | None
     wait_s: float = MAX_IDLE_S
+    turns: int = 0  # that may begin before the next question
 
 
 def admit(load: Load) -> Admission:
-    """Say whether a turn may begin now; if not, why, and when to look again unless something changes."""
+    """Say how many turns may begin now; if none, why, and when to look again unless something changes."""
     if load.is_stopping or load.state is CrawlState.STOPPING:
         return Admission(Hold.STOPPING)
     if load.state is CrawlState.PAUSED:
@@ -155,7 +156,8 @@ def admit(load: Load) -> Admission:
         return Admission(
             Hold.NOTHING_DUE, MAX_IDLE_S if load.until_due_s is None else min(load.until_due_s, MAX_IDLE_S)
         )
-    return Admission(None, 0.0)
+    is_outage = load.until_probe_s is not None  # then a single turn probes
+    return Admission(None, 0.0, 1 if is_outage else load.max_turns - load.turns)
 
 
 class Room:

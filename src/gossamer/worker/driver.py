@@ -61,6 +61,7 @@ def _memories(parts: WorkerParts, terms: WorkerTerms, orders: OperatorOrders) ->
         outage=OutageGuard(terms.outage),
         orders=orders,
         hooks=parts.hooks,
+        recent=parts.frontier.recent,
     )
 
 
@@ -171,17 +172,25 @@ class Worker:
             self._changed.clear()
             now_s = self._clock()
             while (admission := self._admit(now_s, until_due(now_s))).hold is None:
-                site, permit = self._next_site(now_s)
-                if site is None:
+                if not self._begin_some(admission.turns, now_s):
                     break
-                if self._memories.outage.paused:
-                    self._memories.outage.probe(now_s)
-                turn = loop.create_task(self._visit(site, permit) if permit else self._locate(site))
-                self._turns.add(turn)
-                turn.add_done_callback(partial(self._forget, site))
             timer = loop.call_later(admission.wait_s, self._changed.set)
             await self._changed.wait()
             timer.cancel()
+
+    def _begin_some(self, turns: int, now_s: float) -> int:
+        """Begin at most this many turns; return how many there were sites for."""
+        loop = asyncio.get_running_loop()
+        for begun in range(turns):
+            site, permit = self._next_site(now_s)
+            if site is None:
+                return begun
+            if self._memories.outage.paused:
+                self._memories.outage.probe(now_s)
+            turn = loop.create_task(self._visit(site, permit) if permit else self._locate(site))
+            self._turns.add(turn)
+            turn.add_done_callback(partial(self._forget, site))
+        return turns
 
     def _next_site(self, now_s: float) -> tuple[SiteInHand | None, Permit | None]:
         """Return the site whose turn begins now, with leave for its first request if its address is known.

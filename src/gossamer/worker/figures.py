@@ -38,6 +38,7 @@ LAG_WINDOW_S = 5.0  # the lag of late is that of the last one to two of these
 
 _COUNTED = {  # what turns count, by the name that turns use
     "traps": metrics.TRAP_REFUSALS_TOTAL,
+    "known_links": metrics.KNOWN_LINKS_TOTAL,
     "blocked": metrics.BLOCK_PAGES_TOTAL,
     "sitemaps": metrics.SITEMAPS_TOTAL,
     "sitemap_entries": metrics.SITEMAP_ENTRIES_TOTAL,

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ADD_LINKS = 10_000  # per transaction of `add`: a fraction of a second, and a few dozen for each of the 256 shards
-RECENT_LINKS = 100_000  # about 12 MB per worker
 WAKE_SITES = 2_000  # per transaction, of those that rest, at a start with a larger limit
 CLAIM_ROUNDS = 3  # with sites put in order in between
 LEASE_S = 60.0
@@ -101,7 +100,7 @@ class PostgresFrontier:
         self.lease_s = lease_s
         self._clock = clock
         self._watch = LeaseWatch(lease_s)
-        self._recent = RecentLinks(RECENT_LINKS)
+        self.recent = RecentLinks()
 
     def __enter__(self) -> Self:
         return self
@@ -254,7 +253,7 @@ class PostgresFrontier:
         return orders
 
     def add(self, links: Sequence[Link]) -> int:
-        unknown = self._recent.unknown(links)
+        unknown = self.recent.unknown(links)
         new = 0
         for start in range(0, len(unknown), ADD_LINKS):
             part = unknown[start : start + ADD_LINKS]
@@ -262,7 +261,7 @@ class PostgresFrontier:
             self._database.make_stage()
             admitted, added = self._forgetting(lambda: self._database.run("add", lambda tx: _add(tx, part)))  # noqa: B023
             new += added
-            self._recent.remember(admitted)
+            self.recent.remember(admitted)
         count_links(len(links), new)
         return new
 
@@ -309,7 +308,7 @@ class PostgresFrontier:
         return Claimed(claims=tuple(taken.claims), wait_s=0.0 if taken.claims else taken.wait_s)
 
     def complete(self, batch: Batch) -> Completion:
-        unknown = self._recent.unknown(batch.links)
+        unknown = self.recent.unknown(batch.links)
 
         def work(tx: PostgresTransaction) -> tuple[list[Link], int, tuple[tuple[str, int], ...]]:
             admitted, new = _add(tx, unknown)
@@ -318,7 +317,7 @@ class PostgresFrontier:
         if unknown:
             self._database.make_stage()
         admitted, new, lost = self._forgetting(lambda: self._database.run("complete", work))
-        self._recent.remember(admitted)
+        self.recent.remember(admitted)
         count_links(len(batch.links), new)
         return Completion(lost=lost)
 
@@ -326,7 +325,7 @@ class PostgresFrontier:
         try:
             return work()
         except FrontierError:
-            self._recent.clear()
+            self.recent.clear()
             raise
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 ADD_LINKS = 2_000  # per transaction of `add`: about 30 ms, so that heartbeats get through
 FREE_SITES = 2_000  # per transaction of `recover`
-RECENT_LINKS = 100_000  # about 12 MB per worker
 
 
 @contextmanager
@@ -72,7 +71,7 @@ class SqliteFrontier:
         if standing.state is State.MOVED:
             self._database.close()
             raise MovedError(str(path), standing, here="sqlite", folders=[path.parent])
-        self._recent = RecentLinks(RECENT_LINKS)
+        self.recent = RecentLinks()
         self._worker = 0
 
     def __enter__(self) -> Self:
@@ -87,7 +86,7 @@ class SqliteFrontier:
             with _translated(), self._database.transaction(operation) as tx:
                 yield tx
         except FrontierError:
-            self._recent.clear()  # plant: links-not-forgotten-on-error
+            self.recent.clear()  # plant: links-not-forgotten-on-error
             raise
 
     # ------------------------------------------------------------------ the crawl
@@ -215,7 +214,7 @@ class SqliteFrontier:
             )
 
     def add(self, links: Sequence[Link]) -> int:
-        unknown = self._recent.unknown(links)
+        unknown = self.recent.unknown(links)
         new = 0
         for start in range(0, len(unknown), ADD_LINKS):
             part = unknown[start : start + ADD_LINKS]
@@ -223,7 +222,7 @@ class SqliteFrontier:
                 add_seed_ports(tx, part)
                 admitted = within_scope(tx, part)
                 new += add_links(tx, admitted)
-            self._recent.remember(admitted)  # plant: refused-links-remembered
+            self.recent.remember(admitted)  # plant: refused-links-remembered
         count_links(len(links), new)
         return new
 
@@ -240,13 +239,13 @@ class SqliteFrontier:
         return Claimed(claims=tuple(claims), wait_s=wait_s)
 
     def complete(self, batch: Batch) -> Completion:
-        unknown = self._recent.unknown(batch.links)  # plant: links-remembered-before-commit
+        unknown = self.recent.unknown(batch.links)  # plant: links-remembered-before-commit
         with self._transaction("complete") as tx:
             admitted = within_scope(tx, unknown)
             new = add_links(tx, admitted)
             # plant: completion-not-atomic
             late = [visit for visit in batch.visits if not record_visit(tx, self._worker, visit)]
-        self._recent.remember(admitted)
+        self.recent.remember(admitted)
         count_links(len(batch.links), new)
         return Completion(lost=tuple((visit.site, visit.epoch) for visit in late))
 
