@@ -80,9 +80,9 @@ def test_a_parsed_page_comes_back_as_it_is() -> None:
     with_records = PARSED._replace(
         archive=exchange.archive, response_offset=exchange.response_offset, payload_digest=exchange.payload_digest
     )
-    assert unpack_reply(payload(parsed_reply(PARSED, exchange)), PAGE) == Reply(False, 1.5, with_records)
+    assert unpack_reply(payload(parsed_reply(PARSED, exchange)), PAGE) == Reply(False, False, 1.5, with_records)
     bare = PARSED._replace(links=[], anchors=[])
-    assert unpack_reply(payload(parsed_reply(bare, None), retiring=True), PAGE) == Reply(True, 1.5, bare)
+    assert unpack_reply(payload(parsed_reply(bare, None), retiring=True), PAGE) == Reply(True, False, 1.5, bare)
 
 
 def test_a_sitemap_a_failure_and_a_bug_come_back_as_they_are() -> None:
@@ -164,9 +164,11 @@ def test_links_without_all_of_their_parts_or_too_long_are_refused() -> None:
         unpack_reply(payload(parsed_reply(PARSED, None)), SITEMAP)
 
 
+TERMS = PageTerms(1.5, 512_000_000, 48_000_000, 8_000_000, "Größe", "fast", True, False)
+
+
 def test_the_settings_reach_the_process_as_they_are() -> None:
-    terms = PageTerms(1.5, 512_000_000, 8_000_000, "Größe", "fast", True, False)
-    assert unpack_terms(pack_terms(terms)[LENGTH_BYTES:]) == terms
+    assert unpack_terms(pack_terms(TERMS)[LENGTH_BYTES:]) == TERMS
 
 
 # ---------------------------------------------------------------------- a process that was taken over
@@ -241,7 +243,7 @@ async def test_a_process_that_was_taken_over_costs_its_page_and_itself(
 
 def test_a_reply_may_be_as_long_as_a_page_can_make_it() -> None:
     frame = pack_page(page(1, 1_000_000), kind=PAGE, archive=True)
-    assert len(frame) + 4 * SETTINGS.max_inflated_bytes < max_reply_bytes(SETTINGS, frame, PAGE) < 150_000_000
+    assert len(frame) + 4 * TERMS.max_bytes < max_reply_bytes(TERMS, frame, PAGE) < 150_000_000
 
 
 # ---------------------------------------------------------------------- what the process may do and know

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 SETTINGS = PageSettings()
+LONG = 100_000_000  # longer than any body here, and memory for all of them
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 PARAGRAPHS = "<p>A paragraph, long enough, with commas, to be taken for the main text of its page.</p>" * 50
 
@@ -283,7 +284,9 @@ HOSTILE: dict[str, Callable[[], Fetched]] = {
 @on_a_loop
 async def test_hostile_pages_cost_no_more_than_themselves() -> None:
     # Each takes a third of a second at most; the deadline leaves room for slow machines.
-    async with PageProcess(PageSettings(parse_deadline_s=5), agent="gossamer", slice_s=99) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=5), agent="gossamer", max_body_bytes=LONG, slice_s=99
+    ) as pages:
         names = [*HOSTILE]
         reads = []
         for number, name in enumerate(names):
@@ -301,7 +304,9 @@ async def test_hostile_pages_cost_no_more_than_themselves() -> None:
 @on_a_loop
 async def test_a_page_that_takes_too_long_is_given_up_and_the_rest_are_read() -> None:
     slow = long_page(1_000_000)
-    async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer", slice_s=99) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=0.1), agent="gossamer", max_body_bytes=LONG, slice_s=99
+    ) as pages:
         first = await pages.read(page(0), archive=True)
         results = await asyncio.gather(
             *(pages.read(slow if number == 3 else page(number), archive=True) for number in range(10))
@@ -325,7 +330,9 @@ def costly(address: str = "") -> Fetched:
 @LINUX
 @on_a_loop
 async def test_pages_behind_a_costly_one_wait_for_a_slice_and_the_costly_one_is_read_all_the_same() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=0.05) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=30), agent="gossamer", max_body_bytes=LONG, slice_s=0.05
+    ) as pages:
         assert_is(await pages.read(page(0), site="good", archive=True), 0)
         long = long_page(1_000_000)  # three of them take longer than a hundred small ones, also on a busy machine
         slow = [asyncio.create_task(pages.read(long, site=f"bad {one}", archive=True)) for one in range(3)]
@@ -340,7 +347,9 @@ async def test_pages_behind_a_costly_one_wait_for_a_slice_and_the_costly_one_is_
 @LINUX
 @on_a_loop
 async def test_a_costly_site_stays_in_the_slow_lane_until_a_page_of_it_is_cheap() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=0.05) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=30), agent="gossamer", max_body_bytes=LONG, slice_s=0.05
+    ) as pages:
         assert isinstance(await pages.read(costly(), site="bad", archive=True), ParsedPage)
         replaced = pages.replaced  # nothing else waited: the page was read where it was
         second = asyncio.create_task(pages.read(costly(), site="bad", archive=True))
@@ -362,7 +371,9 @@ async def test_a_costly_site_stays_in_the_slow_lane_until_a_page_of_it_is_cheap(
 @LINUX
 @on_a_loop
 async def test_when_too_many_costly_pages_wait_the_next_one_is_refused_and_cheap_ones_are_read() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=0.05) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=30), agent="gossamer", max_body_bytes=LONG, slice_s=0.05
+    ) as pages:
         for number in range(MAX_COSTLY_PAGES + 1):
             pages._costly[f"bad {number}"] = 1.0
         waiting = [
@@ -417,7 +428,7 @@ async def test_a_site_with_many_pages_does_not_keep_another_waiting() -> None:
 @LINUX
 @on_a_loop
 async def test_waiting_for_a_processor_does_not_count_against_the_deadline() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=2), agent="gossamer") as pages:
+    async with PageProcess(PageSettings(parse_deadline_s=2), agent="gossamer", max_body_bytes=LONG) as pages:
         assert_is(await pages.read(page(0), archive=True), 0)
         pid = pages.pid
         assert pid is not None
@@ -429,37 +440,6 @@ async def test_waiting_for_a_processor_does_not_count_against_the_deadline() -> 
         os.kill(pid, signal.SIGCONT)
         assert isinstance(await reading, ParsedPage)
         assert pages.replaced == 0
-
-
-@LINUX
-@on_a_loop
-async def test_a_page_that_takes_too_much_memory_is_given_up_and_the_rest_are_read() -> None:
-    big = answer("<div>" * 1_000_000)
-    async with PageProcess(PageSettings(parse_memory_bytes=64_000_000, parse_deadline_s=10), agent="gossamer") as pages:
-        results = await asyncio.gather(
-            *(pages.read(big if number == 3 else page(number), archive=True) for number in range(10))
-        )
-        assert pages.replaced == 1
-    failed = results[3]
-    assert isinstance(failed, ParseFailed)
-    assert failed.reason is Reason.PARSE_MEMORY
-    assert failed.detail == "took more than 64 MB of memory"
-    for number, result in enumerate(results):
-        if number != 3:
-            assert_is(result, number)
-
-
-@LINUX
-@on_a_loop
-async def test_a_process_that_has_grown_is_replaced_and_no_page_suffers() -> None:
-    async with PageProcess(PageSettings(parse_memory_bytes=48_000_000), agent="gossamer") as pages:
-        pid = pages.pid
-        await pages.read(answer("<p>word" * 150_000), archive=True)
-        results = await asyncio.gather(*(pages.read(page(number), archive=True) for number in range(600)))
-        assert pages.pid != pid
-        assert pages.replaced == 1
-    for number, result in enumerate(results):
-        assert_is(result, number)
 
 
 @on_a_loop
@@ -509,7 +489,9 @@ async def test_a_page_sent_to_a_process_that_has_just_died_is_read_by_the_next()
 
 @on_a_loop
 async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=30), agent="gossamer", max_body_bytes=LONG, slice_s=99
+    ) as pages:
         slow = asyncio.create_task(pages.read(long_page(1_000_000), archive=True))
         behind = asyncio.create_task(pages.read(page(1), archive=True))
         for death in range(2):
@@ -523,26 +505,11 @@ async def test_a_page_on_which_two_processes_died_is_not_tried_again() -> None:
         assert_is(await behind, 1)
 
 
-@LINUX
-@on_a_loop
-async def test_a_page_behind_one_that_wore_out_the_process_is_not_blamed_for_that() -> None:
-    async with PageProcess(
-        PageSettings(parse_memory_bytes=120_000_000, parse_deadline_s=30), agent="gossamer", slice_s=99
-    ) as pages:
-        worn = asyncio.create_task(pages.read(answer("<div>" * 1_600_000), archive=True))
-        slow = asyncio.create_task(pages.read(long_page(200_000), archive=True))
-        await until(lambda: pages.replaced == 1 and pages._quick.in_pipe)
-        assert pages.pid is not None
-        os.kill(pages.pid, signal.SIGKILL)
-        failed = await worn
-        assert isinstance(failed, ParseFailed)
-        assert failed.reason is Reason.PARSE_MEMORY
-        assert isinstance(await slow, ParsedPage)
-
-
 @on_a_loop
 async def test_a_page_on_which_the_process_crashed_is_not_tried_again() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=30), agent="gossamer", max_body_bytes=LONG, slice_s=99
+    ) as pages:
         slow = asyncio.create_task(pages.read(long_page(1_000_000), archive=True))
         behind = asyncio.create_task(pages.read(page(1), archive=True))
         await until(lambda: pages._quick.in_pipe)
@@ -583,7 +550,9 @@ async def test_a_reader_that_gives_up_does_not_disturb_the_others() -> None:
 
 @on_a_loop
 async def test_a_page_whose_caller_no_longer_waits_can_still_cost_the_process() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=0.1), agent="gossamer", slice_s=99) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=0.1), agent="gossamer", max_body_bytes=LONG, slice_s=99
+    ) as pages:
         slow = asyncio.create_task(pages.read(long_page(1_000_000), archive=True))
         await until(lambda: pages._quick.in_pipe)
         slow.cancel()
@@ -669,7 +638,9 @@ async def test_a_process_that_cannot_start_fails_the_pages_but_not_for_ever(
 @LINUX
 @on_a_loop
 async def test_closing_is_prompt_and_leaves_no_process() -> None:
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
+    async with PageProcess(
+        PageSettings(parse_deadline_s=30), agent="gossamer", max_body_bytes=LONG, slice_s=99
+    ) as pages:
         reads = [asyncio.create_task(pages.read(long_page(1_000_000), archive=True)) for _ in range(6)]
         await until(lambda: pages._quick.in_pipe)
         pid = pages.pid
@@ -715,10 +686,11 @@ WORKER = """
 import asyncio, sys
 from gossamer.page_process.process import PageProcess
 from gossamer.page_process.settings import PageSettings
-from tests.test_page_process import long_page, page
+from tests.test_page_process import LONG, long_page, page
 
 async def main():
-    async with PageProcess(PageSettings(parse_deadline_s=30), agent="gossamer", slice_s=99) as pages:
+    terms = PageSettings(parse_deadline_s=30)
+    async with PageProcess(terms, agent="gossamer", max_body_bytes=LONG, slice_s=99) as pages:
         await pages.read(page(0), archive=True)
         print(pages.pid, flush=True)
         await pages.read(long_page(1_000_000), archive=True) if sys.argv[1] == "busy" else await asyncio.sleep(60)

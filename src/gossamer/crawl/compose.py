@@ -76,6 +76,7 @@ def _page_process(settings: Settings, shares: SiteShares, networks: NetworkLedge
     return PageProcess(
         settings.page,
         agent=settings.crawl.agent_name,
+        max_body_bytes=settings.fetch.max_body_bytes,
         networks=networks,  # one for both: what a network wastes counts together
         on_cost=lambda site, cost_s, contended: shares.note_parse(site, cost_s, clock(), contended=contended),
     )

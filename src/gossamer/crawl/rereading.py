@@ -124,7 +124,8 @@ class Rereading:
         say("The rules admit more than before: reading the links of stored pages again.")
         self._tally.began_s = self._tally.said_s = time.monotonic()
         page = replace(self._settings.page, text="fast", markdown=False, links=False)
-        async with PageProcess(page, agent=self._settings.crawl.agent_name, slice_s=math.inf) as process:
+        agent, body_bytes = self._settings.crawl.agent_name, self._settings.fetch.max_body_bytes
+        async with PageProcess(page, agent=agent, max_body_bytes=body_bytes, slice_s=math.inf) as process:
             for file in files:
                 if file.path.name not in done:
                     unarchived = self._tally.unarchived

@@ -174,7 +174,8 @@ async def _restore_archived(frontier: OperatorFrontier, folder: Path, settings: 
     """Write the rows of lost pages that are archived; return how many, and take them out of what is lost."""
     found = _archived(folder, lost)
     restored = 0
-    async with PageProcess(settings.page, agent=settings.crawl.agent_name) as process:
+    body_bytes = settings.fetch.max_body_bytes
+    async with PageProcess(settings.page, agent=settings.crawl.agent_name, max_body_bytes=body_bytes) as process:
         for are_revisits in (False, True):  # a revisit needs the row of the page that has its payload
             with RestoredRows(folder) as rows:
                 some = [(key, each) for key, each in found.items() if each.is_revisit == are_revisits]

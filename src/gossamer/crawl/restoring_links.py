@@ -39,7 +39,8 @@ async def _read_again(folder: Path, settings: Settings, lost: dict[PageKey, Arch
     rows = missing = 0
     terms = replace(settings.page, links=True)
     pages = list(lost.items())
-    async with PageProcess(terms, agent=settings.crawl.agent_name) as process:
+    body_bytes = settings.fetch.max_body_bytes
+    async with PageProcess(terms, agent=settings.crawl.agent_name, max_body_bytes=body_bytes) as process:
         with RestoredRows(folder) as journal:
             for start in range(0, len(pages), IN_FLIGHT):
                 reading = (_read(folder, place, key, process) for key, place in pages[start : start + IN_FLIGHT])

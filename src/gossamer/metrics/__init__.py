@@ -223,7 +223,7 @@ PARSE_SECONDS = Histogram(
 PAGE_PROCESS_REPLACEMENTS_TOTAL = Counter(
     "gossamer_page_process_replacements_total",
     "Page processes that were replaced, by cause: page (one killed it), slice (it took too long while others waited), "
-    "retired (it had read many), start (it did not start)",
+    "memory (it took too much), retired (it had read many), start (it did not start)",
     question="Do pages kill the page process?",
     labels=("cause",),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import re
 import resource
 import signal
 import socket
@@ -36,9 +37,10 @@ from gossamer.page_process.frames import (
 )
 from gossamer.page_process.settings import SITEMAP_PAGES
 from gossamer.page_process.starting import FORKER, ORDER_BYTES
+from gossamer.parse.head import read_head
 from gossamer.parse.language import model
 from gossamer.parse.page import read_page, without_content
-from gossamer.parse.sitemaps import read_sitemap
+from gossamer.parse.sitemaps import MAX_SITEMAP_BYTES, read_sitemap
 from gossamer.parse.text import FindText, text_finder
 from gossamer.records import Fetched, ParseFailed, Reason, RequestKind
 from gossamer.rules.hosts import parse_answer
@@ -46,9 +48,12 @@ from gossamer.store.warc import encode_exchange
 
 _READ_AHEAD_BYTES: Final = 1 << 18
 _PAGES_BETWEEN_CHECKS: Final = 500
+_PARTS: Final = (1, 2, 4, 8)  # read a page; if that takes too much memory, its first half, and so on
 _PR_SET_PDEATHSIG: Final = 1
 _STATM: Final = Path("/proc/self/statm")
-_SPACE, _DATA = 0, 5  # the places in it of the whole address space, and of what can be written
+_SPACE, _RESIDENT, _DATA = 0, 1, 5  # the places in it of the address space, what is in memory, what can be written
+_STATUS: Final = Path("/proc/self/status")
+_PEAK: Final = re.compile(rb"VmHWM:\s+(\d+) kB")
 _MAX_DESCRIPTORS: Final = 64  # libraries load data when they first need it
 _MAX_FILE_BYTES: Final = 64_000_000  # it writes to no file but the log, when it crashes
 _FIRST_PAGE: Final = Fetched(
@@ -71,6 +76,7 @@ class FrameReader:
         self._find_text = find_text
         self._pages = 0
         self._baseline_bytes = _memory_bytes(_DATA)
+        self._first_bytes = _memory_bytes(_RESIDENT)
         self.retiring = False  # this process should be replaced by a new one
         limit_forever(self._baseline_bytes, terms.memory_bytes)
 
@@ -79,28 +85,35 @@ class FrameReader:
         self._tidy()
         signal.setitimer(signal.ITIMER_PROF, self._terms.deadline_s)
         try:
-            found = self._read(payload)
-            return pack_reply(found, retiring=self.retiring, cpu_s=time.process_time())
-        except MemoryError:
-            pass  # reply below: here the exception still refers to everything that was read
+            found, large = self._read_what_fits(payload)
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
-        self.retiring = True
-        detail = f"took more than {self._terms.memory_bytes / 1e6:.0f} MB of memory"
-        failed = failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail))
-        return pack_reply(failed, retiring=True, cpu_s=time.process_time())
+        self.retiring |= large
+        return pack_reply(found, retiring=self.retiring, large=large, cpu_s=time.process_time())
 
-    def _read(self, payload: bytes) -> bytes:
+    def _read_what_fits(self, payload: bytes) -> tuple[bytes, bool]:
+        """Return what was found, and whether that took more memory than usual; if it took too much, read a part."""
+        usual_bytes = self._terms.usual_bytes
+        for part in _PARTS if usual_bytes else _PARTS[:1]:
+            with suppress(MemoryError):  # it refers to everything that was read: drop it before the next try
+                found = self._read(payload, part)
+                return found, bool(usual_bytes) and _peak_bytes() - self._first_bytes > usual_bytes
+        detail = f"took more than {self._terms.memory_bytes / 1e6:.0f} MB of memory"
+        return failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail)), True
+
+    def _read(self, payload: bytes, part: int) -> bytes:
+        """Read a page as far as the terms allow, or the first half, quarter or eighth of that."""
         try:
             fetched, kind, archive = unpack_page(payload)
             if kind is RequestKind.SITEMAP:
-                return self._read_sitemap(fetched, archive=archive)
+                return self._read_sitemap(fetched, MAX_SITEMAP_BYTES // part, archive=archive)
             if kind is RequestKind.ROBOTS:
                 return robots_reply(parse_answer(fetched, self._terms.agent))
+            max_bytes = self._terms.max_bytes if part == 1 else _part_bytes(fetched, self._terms.max_bytes, part)
             parsed = read_page(
                 fetched,
                 agent=self._terms.agent,
-                max_bytes=self._terms.max_bytes,
+                max_bytes=max_bytes,
                 find_text=self._find_text,
                 anchors=self._terms.anchors,
             )
@@ -108,17 +121,17 @@ class FrameReader:
                 return failed_reply(parsed)
             if parsed.noindex:
                 return parsed_reply(without_content(parsed), None)
-            if len(parsed.row.text) > self._terms.max_bytes:  # a table can be laid out to many times its page
-                parsed = parsed._replace(row=parsed.row._replace(text=parsed.row.text[: self._terms.max_bytes]))
+            if len(parsed.row.text) > max_bytes:  # a table can be laid out to many times its page
+                parsed = parsed._replace(row=parsed.row._replace(text=parsed.row.text[:max_bytes]))
             return parsed_reply(parsed, encode_exchange(fetched) if archive else None)
         except MemoryError:
             raise
         except Exception:  # a bug of ours costs this page: the worker logs the traceback and goes on
             return bug_reply(traceback.format_exc())
 
-    def _read_sitemap(self, fetched: Fetched, *, archive: bool) -> bytes:
+    def _read_sitemap(self, fetched: Fetched, max_bytes: int, *, archive: bool) -> bytes:
         signal.setitimer(signal.ITIMER_PROF, SITEMAP_PAGES * self._terms.deadline_s)
-        sitemap = read_sitemap(fetched, agent=self._terms.agent)
+        sitemap = read_sitemap(fetched, agent=self._terms.agent, max_bytes=max_bytes)
         if isinstance(sitemap, ParseFailed):
             return failed_reply(sitemap)
         return sitemap_reply(sitemap, encode_exchange(fetched) if archive and not sitemap.noindex else None)
@@ -241,6 +254,21 @@ def _memory_bytes(place: int) -> int:
     except OSError:
         return 0
     return pages * resource.getpagesize()
+
+
+def _part_bytes(fetched: Fetched, max_bytes: int, part: int) -> int:
+    """Return the length of one part of a page; the length of a compressed page is unknown, but at most `max_bytes`."""
+    is_encoded = read_head(fetched.head).encodings
+    return (max_bytes if is_encoded else min(max_bytes, len(fetched.body))) // part
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this process ever had; 0 where the kernel does not tell."""
+    try:
+        found = _PEAK.search(_STATUS.read_bytes())
+    except OSError:
+        return 0
+    return int(found[1]) * 1024 if found else 0
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ class PageChild:
         """
         self.ready = False  # it can take pages
         self.retiring = False  # it has announced that it will exit
+        self.large = False  # because of a page that took much memory
         self.refused = ""  # why a frame of it was refused, which ended it
         self._loop = loop
         self._on_frame = on_frame

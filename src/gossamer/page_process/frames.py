@@ -49,7 +49,6 @@ from gossamer.urls import MAX_URL_CHARS, Url
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.page_process.settings import PageSettings
     from gossamer.parse.sitemaps import SitemapContent
     from gossamer.store.warc import EncodedExchange
 
@@ -69,9 +68,9 @@ _ROW: Final = tuple(
 _RECORDS: Final = (BYTES, INT64, TEXT)  # archive records, the place of the response, the digest
 _LISTS: Final = (TEXTS, BYTES, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS)  # the fields of all links, of all anchors
 
-_TERMS: Final = Layout(FLOAT, INT64, INT64, TEXT, TEXT, FLAG, FLAG)
+_TERMS: Final = Layout(FLOAT, INT64, INT64, INT64, TEXT, TEXT, FLAG, FLAG)
 _PAGE: Final = Layout(*(TEXT, FLAG, TEXT, INT32, BYTES, BYTES, TEXT, FLAG, FLAG, TEXT, BYTES, FLOAT, FLOAT))
-_OPENING: Final = struct.Struct("<?Bd")  # before a reply's own layout: retiring, what the reply is, processor time
+_OPENING: Final = struct.Struct("<??Bd")  # before a reply's own layout: retiring, large, its kind, processor time
 _REPLIES: Final = {
     "page": (0, Layout(*_ROW, *_LISTS, TEXT, FLAG, FLAG, FLAG, TEXT, *_RECORDS, FLAG)),
     "failed": (1, Layout(TEXT, TEXT)),
@@ -90,6 +89,7 @@ class Reply(NamedTuple):
     """What the page process says about a page."""
 
     retiring: bool  # the process ends after this reply
+    large: bool  # the page took more memory than pages usually may
     cpu_s: float  # processor time that the process has used since it started; a process that was taken over may lie
     result: Result | RuntimeError  # the error is a bug of ours
 
@@ -98,18 +98,19 @@ class PageTerms(NamedTuple):
     """What a page process is told before the first page."""
 
     deadline_s: float
-    memory_bytes: int
+    memory_bytes: int  # that reading a page may take
+    usual_bytes: int  # after a page that took more, the process is replaced; 0: such a page is left to another process
     max_bytes: int  # of an inflated body
-    agent: str
+    agent: str  # our name in robots directives of pages
     text: str
     markdown: bool
     anchors: bool
 
 
-def max_reply_bytes(settings: PageSettings, request: bytes, kind: RequestKind) -> int:
+def max_reply_bytes(terms: PageTerms, request: bytes, kind: RequestKind) -> int:
     """Return the most bytes that the reply to a frame may have: more would not be what the process is for."""
     other = _SITEMAP_REPLY_BYTES if kind is RequestKind.SITEMAP else _OTHER_REPLY_BYTES
-    return min(MAX_FRAME_BYTES, 2 * len(request) + _MAX_CHAR_BYTES * settings.max_inflated_bytes + other)
+    return min(MAX_FRAME_BYTES, 2 * len(request) + _MAX_CHAR_BYTES * terms.max_bytes + other)
 
 
 def pack_terms(terms: PageTerms) -> bytes:
@@ -165,9 +166,9 @@ def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
     return fetched, RequestKind(kind), archive
 
 
-def pack_reply(payload: bytes, *, retiring: bool, cpu_s: float) -> bytes:
+def pack_reply(payload: bytes, *, retiring: bool, large: bool = False, cpu_s: float) -> bytes:
     """Return the frame of a reply."""
-    return _frame(_OPENING.pack(retiring, payload[0], cpu_s) + payload[1:])
+    return _frame(_OPENING.pack(retiring, large, payload[0], cpu_s) + payload[1:])
 
 
 def parsed_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> bytes:
@@ -206,7 +207,7 @@ def unpack_reply(payload: bytes | memoryview, asked: RequestKind) -> Reply:
     message = memoryview(payload)
     if len(message) < _OPENING.size:
         raise FrameError("too short")
-    retiring, code, cpu_s = _OPENING.unpack_from(message)
+    retiring, large, code, cpu_s = _OPENING.unpack_from(message)
     kind, layout = _KINDS.get(code, ("", None))
     if layout is None or kind not in (asked.value, "failed", "bug"):
         raise FrameError("another kind of reply")
@@ -225,7 +226,7 @@ def unpack_reply(payload: bytes | memoryview, asked: RequestKind) -> Reply:
             result = ParseFailed(reason=_reason_of(values[0]), detail=values[1][:MAX_DETAIL_CHARS])
         case _:
             result = RuntimeError(f"the page process failed:\n{values[0][:MAX_DETAIL_CHARS]}")
-    return Reply(retiring, cpu_s, result)
+    return Reply(retiring, large, cpu_s, result)
 
 
 def _page_of(values: Sequence[Any]) -> ParsedPage:

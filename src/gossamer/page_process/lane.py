@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer import metrics
 from gossamer.fair_queue import FairQueue
 from gossamer.page_process.child import PageChild
-from gossamer.page_process.frames import PageTerms, Result, max_reply_bytes, pack_page, pack_terms, unpack_reply
+from gossamer.page_process.frames import max_reply_bytes, pack_page, pack_terms, unpack_reply
 from gossamer.page_process.settings import SITEMAP_PAGES
 from gossamer.records import ParseFailed, Reason, RequestKind
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from gossamer.page_process.settings import PageSettings
+    from gossamer.page_process.frames import PageTerms, Result
     from gossamer.page_process.starting import ProcessStarter
     from gossamer.records import Fetched
 
@@ -37,7 +37,7 @@ _CRASHES: Final = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT, -signal.SIG
 class Job:
     """A page that waits for its result."""
 
-    __slots__ = ("archive", "deaths", "fetched", "future", "has_waited", "kind", "site")
+    __slots__ = ("archive", "deaths", "fetched", "future", "has_waited", "is_large", "kind", "site")
 
     def __init__(
         self, fetched: Fetched, kind: RequestKind, *, site: str, archive: bool, future: asyncio.Future[Result]
@@ -49,6 +49,7 @@ class Job:
         self.future = future
         self.deaths = 0
         self.has_waited = False  # in the queue that sites share
+        self.is_large = False  # it took more memory than the quick lane gives
 
     def settle(self, result: Result) -> None:
         """Give the result to the caller; the caller may have been cancelled."""
@@ -68,14 +69,14 @@ class PageLane:
     was reading the first of them: that page is blamed, and the next child gets the others.
 
     With a slice, a page that takes more processor time than that while others wait is taken from the lane: its child is
-    killed, and `overran` gets the page.
+    killed, and `overran` gets the page. It also gets each page that takes more memory than the terms allow; a
+    lane without `overran` reads as much of such a page as its memory allows.
     """
 
     def __init__(
         self,
-        settings: PageSettings,
+        terms: PageTerms,
         *,
-        agent: str,
         stuck_s: float,
         slice_s: float | None = None,
         niceness: int = 0,
@@ -83,8 +84,7 @@ class PageLane:
         on_cost: Callable[[Job, float], None],
         overran: Callable[[Job], None] | None = None,
     ) -> None:
-        self._settings = settings
-        self._agent = agent  # our name in robots directives of pages
+        self._terms = terms
         self._stuck_s = stuck_s
         self._slice_s = slice_s
         self._niceness = niceness
@@ -158,10 +158,8 @@ class PageLane:
     def _start(self) -> None:
         self._heard_s = self._loop.time()
         self._child_cpu_s = 0.0
-        settings = self._settings
-        limits = settings.parse_deadline_s, settings.parse_memory_bytes, settings.max_inflated_bytes
         try:
-            terms = pack_terms(PageTerms(*limits, self._agent, settings.text, settings.markdown, settings.links))
+            terms = pack_terms(self._terms)
             child = PageChild(self._loop, self._take_reply, self._replace, start=self._starter.start)
         except (OSError, MemoryError) as error:
             self._give_up(f"the page process cannot be started: {str(error) or 'no memory'}")
@@ -194,7 +192,7 @@ class PageLane:
             return
         # Just before it is sent: replies are matched to the pages in the pipe by order alone.
         self.in_pipe.append(job)
-        child.send(frame, max_reply_bytes=max_reply_bytes(self._settings, frame, job.kind))
+        child.send(frame, max_reply_bytes=max_reply_bytes(self._terms, frame, job.kind))
 
     def _take_reply(self, child: PageChild, frame: memoryview) -> None:
         """Settle the page that a reply is about; raise FrameError if it is none."""
@@ -205,12 +203,15 @@ class PageLane:
             self._failed_starts = 0
         else:
             self._heard_s = self._loop.time()
-            child.retiring, cpu_s, result = unpack_reply(frame, self.in_pipe[0].kind)
+            child.retiring, child.large, cpu_s, result = unpack_reply(frame, self.in_pipe[0].kind)
             job = self.in_pipe.popleft()
+            job.is_large = child.large
             cost_s = cpu_s - self._child_cpu_s if self._child_cpu_s else 0.0
             self._account(job, min(max(0.0, cost_s), self._deadline_s(job)))  # a child that was taken over may lie
             self._child_cpu_s = cpu_s
-            if isinstance(result, RuntimeError):  # a bug goes to the caller that waits for the page
+            if child.large and self._overran is not None:
+                self._overran(job)
+            elif isinstance(result, RuntimeError):  # a bug goes to the caller that waits for the page
                 job.fail(result)
             else:
                 job.settle(result)
@@ -247,7 +248,7 @@ class PageLane:
         self._fill_pipe()
 
     def _deadline_s(self, job: Job) -> float:
-        return self._settings.parse_deadline_s * (SITEMAP_PAGES if job.kind is RequestKind.SITEMAP else 1)
+        return self._terms.deadline_s * (SITEMAP_PAGES if job.kind is RequestKind.SITEMAP else 1)
 
     def _blame(self, job: Job, child: PageChild, status: int) -> None:
         job.deaths += 1
@@ -327,6 +328,8 @@ def _cause_of_end(child: PageChild, *, is_ousted: bool) -> str:
         return "start"
     if is_ousted:
         return "slice"
+    if child.large:
+        return "memory"
     return "retired" if child.retiring else "page"
 
 

@@ -7,7 +7,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from gossamer import metrics
+from gossamer.page_process.frames import PageTerms
 from gossamer.page_process.lane import PAGES_IN_PIPE, Job, PageLane
+from gossamer.page_process.settings import QUICK_MEMORY_BYTES
 from gossamer.page_process.starting import ProcessStarter
 from gossamer.records import ParsedPage, ParsedRobots, ParsedSitemap, ParseFailed, Reason, RequestKind
 from gossamer.waste import NetworkLedger
@@ -27,6 +29,8 @@ SLICE_S: Final = 0.1  # the processor time of a costly page; an ordinary page ta
 MAX_COSTLY_PAGES: Final = 32  # that wait for the slow lane: each holds a body and a request's slot
 MAX_COSTLY_SITES: Final = 10_000  # that are remembered
 NICENESS: Final = 10  # of the slow lane: it gets a tenth of a processor that others want, and all of an idle one
+
+COPIES_OF_BODY: Final = 4  # in the page process: the frame, the body, its archive record, the reply
 
 T = TypeVar("T")
 
@@ -53,9 +57,10 @@ class PageReader(Protocol):
 class PageProcess(PageReader):
     """Reads pages in child processes. Pages that wait are shared by site: each gets the same processor time.
 
-    A page that takes more than `SLICE_S` while others wait loses its child. It is read again in the slow lane, by a
-    process with a low priority, and so are the next pages of its site until one is cheap. So the sites that a costly
-    page keeps waiting wait for a slice at most, and the costly sites wait for each other.
+    A page that takes more than `SLICE_S` while others wait, or more memory than `QUICK_MEMORY_BYTES`, loses its child.
+    It is read again in the slow lane, by a process with a low priority, and so are the next pages of its site until one
+    is cheap. So the sites that a costly page keeps waiting wait for a slice at most, and the costly sites wait for each
+    other.
     """
 
     def __init__(
@@ -63,12 +68,16 @@ class PageProcess(PageReader):
         settings: PageSettings,
         *,
         agent: str,
+        max_body_bytes: int = 2_000_000,
         stuck_s: float = STUCK_S,
         slice_s: float = SLICE_S,
         networks: NetworkLedger | None = None,
         on_cost: Callable[[str, float, bool], None] | None = None,
     ) -> None:
-        """`on_cost` hears what reading a page of a site took, in seconds, and whether others waited meanwhile."""
+        """`max_body_bytes` is the longest body of a page as it was sent.
+
+        `on_cost` hears what reading a page of a site took, in seconds, and whether others waited meanwhile.
+        """
         self._slice_s = slice_s
         self._on_cost = on_cost
         self._networks = networks or NetworkLedger()
@@ -76,18 +85,16 @@ class PageProcess(PageReader):
         self._cheap: OrderedDict[str, None] = OrderedDict()  # sites of wasteful networks whose last page was cheap
         self._closed = False
         self._starter = ProcessStarter()
+        terms = _terms(settings, agent, max_body_bytes)
         self._quick = PageLane(
-            settings,
-            agent=agent,
+            terms._replace(memory_bytes=terms.usual_bytes, usual_bytes=0),
             stuck_s=stuck_s,
             slice_s=slice_s,
             starter=self._starter,
             on_cost=self._note_cost,
             overran=self._move_to_slow_lane,
         )
-        self._slow = PageLane(
-            settings, agent=agent, stuck_s=stuck_s, niceness=NICENESS, starter=self._starter, on_cost=self._note_cost
-        )
+        self._slow = PageLane(terms, stuck_s=stuck_s, niceness=NICENESS, starter=self._starter, on_cost=self._note_cost)
 
     @property
     def pid(self) -> int | None:
@@ -177,7 +184,7 @@ class PageProcess(PageReader):
         metrics.PARSE_SECONDS.observe(cost_s)
         if self._on_cost is not None:
             self._on_cost(site, cost_s, self._quick.waiting > 0)
-        if cost_s >= self._slice_s and job.kind is not RequestKind.SITEMAP:
+        if (cost_s >= self._slice_s or job.is_large) and job.kind is not RequestKind.SITEMAP:
             _remember(self._costly, site, cost_s)
             self._cheap.pop(site, None)
             if address:
@@ -186,6 +193,21 @@ class PageProcess(PageReader):
         self._costly.pop(site, None)
         if self._networks.wasteful and address and self._networks.is_wasteful(address):
             _remember(self._cheap, site, None)
+
+
+def _terms(settings: PageSettings, agent: str, max_body_bytes: int) -> PageTerms:
+    """Return the terms of the slow lane. What was sent, and is stored of it, is no part of the memory for reading."""
+    sent_bytes = COPIES_OF_BODY * max_body_bytes
+    return PageTerms(
+        deadline_s=settings.parse_deadline_s,
+        memory_bytes=sent_bytes + settings.parse_memory_bytes,
+        usual_bytes=sent_bytes + min(settings.parse_memory_bytes, QUICK_MEMORY_BYTES),
+        max_bytes=settings.max_inflated_bytes,
+        agent=agent,
+        text=settings.text,
+        markdown=settings.markdown,
+        anchors=settings.links,
+    )
 
 
 def _remember(table: OrderedDict[str, T], site: str, value: T) -> None:

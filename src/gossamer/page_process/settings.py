@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+QUICK_MEMORY_BYTES: Final = 40_000_000  # a page that takes more is left to the slow lane: more than 2 MB of HTML
 SITEMAP_PAGES: Final = 10  # a sitemap may take this many times the deadline of a page: it lists more links
 
 
@@ -28,9 +29,9 @@ class PageSettings:
         },
     )
     parse_memory_bytes: int = field(
-        default=512_000_000,
+        default=72_000_000,
         metadata={
-            "help": "The memory that reading one page may take; then the page is given up. "
+            "help": "The memory that reading one page may take; if it takes more, only its first part is read. "
             "Raise it together with max_inflated.",
             "minimum": 16_000_000,
         },

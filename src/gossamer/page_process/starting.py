@@ -25,7 +25,7 @@ ANSWER_S: Final = 2.0  # a forker that is silent for this long is of no use any 
 
 # Keep freed memory instead of returning it to the system and requesting it for every page (5 % faster for large pages).
 # The worker has other settings of its own, which must not reach this process.
-_MALLOC: Final = {"MALLOC_MMAP_THRESHOLD_": str(8 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
+_MALLOC: Final = {"MALLOC_MMAP_THRESHOLD_": str(8 << 20), "MALLOC_TRIM_THRESHOLD_": str(16 << 20)}
 
 # What the process may know of the worker's environment: how Python, the C library and its allocator work. Never the
 # settings of the crawl and of PostgreSQL, which may hold a password: a page that takes the process over could send it.

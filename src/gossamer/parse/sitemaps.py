@@ -69,11 +69,14 @@ class SitemapContent(NamedTuple):
     noindex: bool = False  # of the sitemap itself, as many servers say; its entries are used
 
 
-def read_sitemap(fetched: Fetched, *, agent: str) -> SitemapContent | ParseFailed:
-    """Read a sitemap for the crawler named `agent`; return ParseFailed (BAD_SITEMAP) for anything else."""
+def read_sitemap(fetched: Fetched, *, agent: str, max_bytes: int = MAX_SITEMAP_BYTES) -> SitemapContent | ParseFailed:
+    """Read a sitemap for the crawler named `agent`; return ParseFailed (BAD_SITEMAP) for anything else.
+
+    Only the first `max_bytes` of an inflated sitemap are read.
+    """
     head = read_head(fetched.head)
     wishes = find_wishes(head, (), agent.lower())
-    inflated = inflate(fetched.body, head.encodings, max_bytes=MAX_SITEMAP_BYTES)
+    inflated = inflate(fetched.body, head.encodings, max_bytes=max_bytes)
     if isinstance(inflated, NotInflated):
         if not fetched.body.startswith((_GZIP_MAGIC, b"<")):  # some servers name an encoding that they did not apply
             return _failed(inflated.detail)
@@ -83,7 +86,7 @@ def read_sitemap(fetched: Fetched, *, agent: str) -> SitemapContent | ParseFaile
     for _ in range(_MAX_WRAPS):
         if not body.startswith(_GZIP_MAGIC):
             break
-        unzipped = inflate(body, "gzip", max_bytes=MAX_SITEMAP_BYTES)
+        unzipped = inflate(body, "gzip", max_bytes=max_bytes)
         if isinstance(unzipped, NotInflated):
             return _failed(unzipped.detail)
         body, truncated = unzipped.body, truncated or unzipped.truncated
