@@ -22,8 +22,9 @@ from gossamer.config import as_given, declared, default_as_given, variable
 from gossamer.crawl.settings import SECTIONS
 from gossamer.inspect.as_json import OBJECTS
 from gossamer.inspect.explain import Cause
-from gossamer.inspect.views import SITES, sql_type, views
+from gossamer.inspect.views import sql_type, views
 from gossamer.records.reasons import Reason
+from gossamer.store.schemas import TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -184,9 +185,14 @@ def _tables() -> str:
     described = "\n".join(
         f"## {table.name}\n\n{table.meaning[0].upper()}{table.meaning[1:]}.\n\n"
         + _table(
-            ("column", "in SQL", "meaning") if table is SITES else ("column", "in SQL", "in Parquet", "meaning"),
+            ("column", "in SQL", "in Parquet", "meaning") if table.name in TABLES else ("column", "in SQL", "meaning"),
             [
-                (f"`{column.name}`", sql_type(column), *(() if table is SITES else (str(column.type),)), column.meaning)
+                (
+                    f"`{column.name}`",
+                    sql_type(column),
+                    *((str(column.type),) if table.name in TABLES else ()),
+                    column.meaning,
+                )
                 for column in table.columns
             ],
         )
@@ -196,8 +202,11 @@ def _tables() -> str:
     reasons = ", ".join(f"`{reason}`" for reason in Reason)
     return f"""# Tables
 
-What [`gossamer query`](cli.md#gossamer-query) sees. All but `sites` lie in the crawl's folder as Parquet, in
-folders of the same names ([what lies on disk](../data.md)). There, nothing is null: what is unknown is empty or zero.
+What [`gossamer query`](cli.md#gossamer-query) sees. All but `sites` and the last three lie in the crawl's folder
+as Parquet, in folders of the same names ([what lies on disk](../data.md)). There, nothing is null: what is unknown is
+empty or zero. `queue`, `frontier_sites` and `workers` are read from the frontier, in many short reads: rows that come
+or go meanwhile may appear or not. If such a table has more than a million rows, a query must have `where site = '...'`
+or `limit`; it is refused otherwise.
 
 {described}
 ## Reasons

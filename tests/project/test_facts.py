@@ -39,7 +39,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 
 # Names that are neither ours nor wrong.
 EXCEPTIONS = {
-    **dict.fromkeys(("delay_s", "max_body_bytes"), "fields that show how units are written"),
+    "max_body_bytes": "a field that shows how units are written",
     **dict.fromkeys(
         (
             "idle_in_transaction_session_timeout",
@@ -49,6 +49,8 @@ EXCEPTIONS = {
             "force_generic_plan",
             "statement_timeout",
             "pg_dump",
+            "session_preload_libraries",
+            "xact_start",
         ),
         "PostgreSQL's",
     ),
@@ -106,7 +108,7 @@ def names() -> set[str]:
         *map(str, RequestKind),
         *map(str, Trap),
         *described,
-        *(column.name for table in views() for column in table.columns),
+        *(name for table in views() for name in (table.name, *(column.name for column in table.columns))),
         *cc_index.SCHEMA.names,
         *(name for public in gossamer.__all__ for name in dir(getattr(gossamer, public))),
         *inspect.signature(gossamer.Crawl).parameters,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.api.page import stored_page
+from gossamer.crawl.engines import open_existing
 from gossamer.errors import GossamerError
 from gossamer.inspect.database import open_tables
 from gossamer.inspect.snapshot import check_folders
@@ -61,7 +62,9 @@ class Rows:
         return pl.DataFrame(self.to_arrow())
 
     def _open(self) -> AbstractContextManager[QueryDatabase]:
-        return open_tables(self._folders, self._sql, with_urls_in_via=self.with_urls_in_via)
+        return open_tables(
+            self._folders, self._sql, with_urls_in_via=self.with_urls_in_via, open_frontier=open_existing
+        )
 
 
 class QueryRows(Rows):

@@ -56,18 +56,19 @@ def command(
     The SQL is that of DuckDB, over everything that is stored at this moment. A query can change no file and no setting,
     and can read nothing but these tables. `-` reads the SQL from standard input.
 
+    queue, frontier_sites and workers are copied from the frontier, which does not hold up the crawl. If one of them has
+    more than a million rows, add `where site = '...'` or `limit` to the query.
+
     \b
     Examples:
       gossamer query "select site, count(*) from pages group by 1 limit 20"
       gossamer query "select url from pages where lang = 'de'" -o german.csv
+      gossamer query "from queue where site = 'example.org' order by rank"
     """
     if tables:
         click.echo("\n".join(_described()))
         return
-    if not sql:
-        example = to_type("query", "select count(*) from pages", folders=folders)
-        raise GossamerError(f"Give a query: `{example}`; --tables lists the tables.")
-    sql = sys.stdin.read() if sql == "-" else sql
+    sql = _read_query(sql, folders)
     form = form or ("auto" if output is None and sys.stdout.isatty() and not spreadsheet_safe else "csv")
     if spreadsheet_safe and form != "csv":
         raise GossamerError("--spreadsheet-safe is about CSV: add --format csv.")
@@ -82,6 +83,13 @@ def command(
         write(sys.stdout.buffer)
 
 
+def _read_query(sql: str | None, folders: Sequence[Path]) -> str:
+    if not sql:
+        example = to_type("query", "select count(*) from pages", folders=folders)
+        raise GossamerError(f"Give a query: `{example}`; --tables lists the tables.")
+    return sys.stdin.read() if sql == "-" else sql
+
+
 def _show(lines: Iterable[str], output: Path | None) -> None:
     shown = "".join(f"{line}\n" for line in lines)
     if output is None:
@@ -93,9 +101,12 @@ def _show(lines: Iterable[str], output: Path | None) -> None:
 
 
 def _write(folders: Sequence[Path], sql: str, file: BinaryIO, *, form: str, limit: int, spreadsheet_safe: bool) -> int:
+    from gossamer.crawl.engines import open_existing
     from gossamer.inspect.query import write
 
-    return write(folders, sql, file, form, limit=limit, spreadsheet_safe=spreadsheet_safe)
+    return write(
+        folders, sql, file, form, limit=limit, spreadsheet_safe=spreadsheet_safe, open_frontier=open_existing
+    )  # fmt: skip
 
 
 def _write_file(output: Path, write: Callable[[BinaryIO], int]) -> None:
@@ -111,9 +122,10 @@ def _write_file(output: Path, write: Callable[[BinaryIO], int]) -> None:
 
 def _laid_out(folders: Sequence[Path], sql: str, form: str, limit: int) -> Iterator[str]:
     from gossamer.cli.grid import grid, is_legible, line_per_column
+    from gossamer.crawl.engines import open_existing
     from gossamer.inspect.query import look
 
-    answer = look(folders, sql, limit=limit)
+    answer = look(folders, sql, limit=limit, open_frontier=open_existing)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH_OF_NO_TERMINAL
     if form == "lines" or (form == "auto" and not is_legible(answer.columns, answer.rows, width=width)):
         yield from line_per_column(answer.columns, answer.rows)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         HostState,
         Link,
         Orders,
+        QueueEntry,
         Reason,
         SeedOutcome,
         SiteState,
@@ -155,6 +156,12 @@ class FrontierReader(FrontierLookups, Protocol):
 
     def all_queued(self) -> Iterator[Link]:
         """Yield every queued URL, claimed or not. Many short reads, as in `settled`."""
+
+    def list_queue(self, site: str | None = None) -> Iterator[QueueEntry]:
+        """Yield every queued URL, or those of a site, claimed or not, with its state. Many short reads."""
+
+    def list_sites(self, *, with_queued: bool) -> Iterator[SiteState]:
+        """Yield the state of every site. Many short reads. Without `with_queued`, `queued` is 0: counting costs."""
 
     def barred(self) -> Iterator[tuple[Link, Reason]]:
         """Yield every URL that a `Barred` outcome keeps from being requested, and the reason. Many short reads."""

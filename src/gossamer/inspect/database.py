@@ -13,7 +13,7 @@ import tempfile
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import duckdb
 
@@ -21,15 +21,20 @@ from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot, views
 from gossamer.inspect.folder_errors import damaged
+from gossamer.inspect.frontier_tables import FRONTIER_TABLES, QUEUE, copy_tables, needs_of
 from gossamer.inspect.interrupting import ended_by_ctrl_c
 from gossamer.store.schemas import FIGURES, LINKS, PAGES, REQUESTS, TABLES, TICKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
+    from gossamer.frontier import FrontierReader
     from gossamer.inspect.snapshot import Part
+
+OpenFrontier: TypeAlias = "Callable[..., AbstractContextManager[FrontierReader]]"  # given the crawl's folders
 
 MEMORY_BYTES: Final = 1_000_000_000  # for sorting and grouping; DuckDB spills the rest to disk
 
@@ -56,7 +61,7 @@ select file, row from (
 
 # Where the hashes in `via` lead: every page that links was requested.
 _URLS: Final = "create table {hidden}.urls as select url_hash, any_value(url) as url from ({rows}) group by url_hash"
-_WITH_VIA: Final = frozenset({PAGES.name, REQUESTS.name})
+_WITH_VIA: Final = frozenset({PAGES.name, REQUESTS.name, QUEUE.name})
 
 
 class QueryDatabase:
@@ -147,6 +152,12 @@ class QueryDatabase:
         if views.SITES.name in names:
             self._connection.execute(f"create view {views.SITES.name} as {views.SITES_SQL}")
 
+    def make_frontier_views(self, copies: Mapping[str, Path], *, with_via: bool) -> None:
+        """Create the views over copies of the frontier's tables."""
+        for name, path in copies.items():
+            rows = f"select *, '' as file, 0 as row from read_parquet({views.quoted(str(path))})"  # noqa: S608
+            self._connection.execute(_view(name, rows, with_via=with_via))
+
     @contextmanager
     def asking(self) -> Iterator[None]:
         """Raise an error of DuckDB as the operator's mistake, or as damage."""
@@ -179,36 +190,63 @@ def open_tables(
     *,
     only: Mapping[tuple[Path, str], int] | None = None,
     with_urls_in_via: bool = True,
+    open_frontier: OpenFrontier | None = None,
 ) -> Iterator[QueryDatabase]:
-    """Open the tables that some SQL mentions, as they are now; all tables if it mentions none.
+    """Open the tables that some SQL mentions, as they are now; all stored tables if it mentions none.
 
     `only` names the files of `pages` to use, and how many rows of each: see `snapshot`. Without `with_urls_in_via`, the
-    column `via` has the hashes that are stored.
+    column `via` has the hashes that are stored. `open_frontier` lets a query read the frontier's tables.
     """
     snapshot.check_folders(folders)
-    names = {view.name for view in views.views()}
-    words = set(re.findall(r"\w+", mentioned_in.lower()))
-    names = views.with_what_they_use(names & words or names)
-    with_via = with_urls_in_via and views.names_via(mentioned_in) and bool(names & _WITH_VIA)
-    if with_via:
-        names |= {REQUESTS.name}
     with ExitStack() as stack:
+        connection = stack.enter_context(duckdb.connect(config={"python_enable_replacements": "false"}))
+        stack.enter_context(ended_by_ctrl_c(connection))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gossamer-")))
+        copies = _copy_frontier(connection, mentioned_in, folders, scratch, open_frontier)
+        names = _stored_names(mentioned_in, copies)
+        with_via = with_urls_in_via and views.names_column(mentioned_in, "via") and bool({*names, *copies} & _WITH_VIA)
+        if with_via:
+            names |= {REQUESTS.name}
         parts = {
             name: snapshot.take(folders, table, scratch, only if name == PAGES.name else None)
             for name, table in TABLES.items()
             if name in names
         }
-        if not any(parts.values()):
+        if not any(parts.values()) and not copies:
             snapshot.check_contents(folders)
-        connection = stack.enter_context(duckdb.connect(config={"python_enable_replacements": "false"}))
-        stack.enter_context(ended_by_ctrl_c(connection))
         database = QueryDatabase(connection, folders, parts)
-        _confine(connection, scratch, [part.path for found in parts.values() for part in found])
+        _confine(connection, scratch, [*(part.path for found in parts.values() for part in found), *copies.values()])
         with database.asking():  # a part whose content has changed is read here first
             database.make_views(names, with_via=with_via)
+            database.make_frontier_views(copies, with_via=with_via)
         connection.execute("set lock_configuration = true")
         yield database
+
+
+def _copy_frontier(
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    folders: Sequence[Path],
+    scratch: Path,
+    open_frontier: OpenFrontier | None,
+) -> dict[str, Path]:
+    """Copy what a query needs of the frontier, by table; most queries mention none of its tables."""
+    is_mentioned = _words(sql) & FRONTIER_TABLES.keys() and _is_utf8(sql)
+    needs = needs_of(connection, sql) if open_frontier and is_mentioned else {}
+    if not open_frontier or not needs:
+        return {}
+    with open_frontier(*folders) as frontier:
+        return copy_tables(frontier, needs, scratch, with_queued=views.names_column(sql, "queued"))
+
+
+def _stored_names(sql: str, copies: Mapping[str, Path]) -> set[str]:
+    """Return the views over stored tables that some SQL mentions; all of them if it mentions no table at all."""
+    names = {view.name for view in views.views()} - FRONTIER_TABLES.keys()
+    return views.with_what_they_use(names & _words(sql) or (set() if copies else names))
+
+
+def _words(sql: str) -> set[str]:
+    return set(re.findall(r"\w+", sql.lower()))
 
 
 def _is_utf8(text: str) -> bool:

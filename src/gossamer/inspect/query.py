@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from gossamer.inspect.database import OpenFrontier
+
 FORMATS: Final = ("csv", "json", "jsonl", "parquet")
 
 _MAX_CELL_CHARS = 1_000
@@ -30,9 +32,9 @@ class QueryResult:
     more_rows: int  # not in `rows`
 
 
-def look(folders: Sequence[Path], sql: str, *, limit: int) -> QueryResult:
+def look(folders: Sequence[Path], sql: str, *, limit: int, open_frontier: OpenFrontier | None = None) -> QueryResult:
     """Return the first `limit` rows of a result, or all with 0, and how many more there are."""
-    with open_tables(folders, sql) as database:
+    with open_tables(folders, sql, open_frontier=open_frontier) as database:
         query = database.check(sql)
         columns = database.columns(query)
         cells = lines.text_cells(_limited(query, limit), columns, max_chars=_MAX_CELL_CHARS)
@@ -59,9 +61,10 @@ def write(
     *,
     limit: int = 0,
     spreadsheet_safe: bool = False,  # CSV only
+    open_frontier: OpenFrontier | None = None,
 ) -> int:
     """Write a result in one of `FORMATS`, row by row; return how many rows it has."""
-    with open_tables(folders, sql) as database:
+    with open_tables(folders, sql, open_frontier=open_frontier) as database:
         query = _limited(database.check(sql), limit)
         if form == "parquet":
             return _write_parquet(database, query, file)

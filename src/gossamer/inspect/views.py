@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from gossamer.inspect.frontier_tables import FRONTIER_TABLES
 from gossamer.store.schemas import FIGURES, LINKS, PAGES, REQUESTS, TABLES, TICKS, Column, Table
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def views() -> list[Table]:
         for table in TABLES.values()
         if table is not TICKS
     ]
-    return [*stored[:2], SITES, *stored[2:]]
+    return [*stored[:2], SITES, *stored[2:], *FRONTIER_TABLES.values()]
 
 
 def _seen_columns(table: Table) -> tuple[Column, ...]:
@@ -107,9 +108,10 @@ def _seen_columns(table: Table) -> tuple[Column, ...]:
     return (_FROM_URL, *columns) if table is LINKS else columns
 
 
-def names_via(query: str) -> bool:
-    """Return whether a query may show the column `via`: it costs a join, which others are spared."""
-    return bool(re.search(r"\bvia\b|\*|^\s*from\b|columns\s*\(|\bdescribe\b|\bsummarize\b", query, re.IGNORECASE))
+def names_column(query: str, column: str) -> bool:
+    """Return whether a query may show a column that costs something, which other queries are spared."""
+    every = r"\*|^\s*from\b|columns\s*\(|\bdescribe\b|\bsummarize\b"
+    return bool(re.search(rf"\b{column}\b|{every}", query, re.IGNORECASE))
 
 
 def sql_type(column: Column) -> str:

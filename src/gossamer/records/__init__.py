@@ -18,6 +18,7 @@ from gossamer.records.links import (
     Orders,
     Outcome,
     QueuedUrl,
+    QueueEntry,
     Release,
     Retry,
     Scope,
@@ -49,7 +50,7 @@ from gossamer.records.rows import FigureRow, LinkRow, PageRow, RequestRow
 __all__ = [
     "GONE", "ROBOTS_KINDS", "AddressShare", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState",
     "Done", "Failed", "Fetched", "FigureRow", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders",
-    "Outcome", "PageRow", "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueuedUrl", "Reason",
-    "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteStanding", "SiteState", "Stats",
-    "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
+    "Outcome", "PageRow", "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueueEntry", "QueuedUrl",
+    "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteStanding", "SiteState",
+    "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
 ]  # fmt: skip

@@ -263,6 +263,20 @@ class SiteState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueEntry:
+    """A queued URL, as the frontier lists it for the operator."""
+
+    site: str
+    url: str
+    depth: int
+    rank: int
+    tries: int  # failed ones so far
+    wait_s: float  # until the URL itself may be fetched, whatever its site waits for; 0 if it may
+    via: bytes | None
+    queued_at: float | None  # Unix seconds; None if an older version queued it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeedOutcome:
     """The number of seeds, or targets of their redirects, with the same outcome."""
 

@@ -326,3 +326,41 @@ def test_a_done_page_whose_row_is_lost_is_queued_again(lab: Lab) -> None:
         complete(frontier, again, Done(page=True), wait_s=0)
     assert frontier.stats().pages == 2
     assert frontier.audit() == []
+
+
+def test_the_queue_is_listed_with_the_state_of_each_url(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    via = link("a.test/from").url_hash
+    frontier.add([link("a.test/1", 3, rank=5, via=via), *links("b.test", 2)])
+    (owned,) = [one for one in claim(frontier) if one.site == "a.test"]
+    complete(frontier, owned, Retry(wait_s=60), wait_s=0)
+    reader = lab.open()
+    (entry,) = reader.list_queue("a.test")
+    assert (entry.site, entry.url, entry.depth, entry.rank, entry.tries, entry.via) == (
+        "a.test", "https://a.test/1", 3, 5, 1, via,
+    )  # fmt: skip
+    assert 50 < entry.wait_s <= 60
+    assert entry.queued_at
+    assert sorted(one.url for one in reader.list_queue()) == [
+        f"https://{url}" for url in ("a.test/1", "b.test/0", "b.test/1")
+    ]
+    assert [one.wait_s for one in reader.list_queue("b.test")] == [0, 0]
+    assert list(reader.list_queue("c.test")) == []
+
+
+def test_a_list_of_many_urls_and_sites_is_complete(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("big.test", 5_001) + [link(f"s{number}.test/") for number in range(501)])
+    assert len({entry.url for entry in frontier.list_queue()}) == 5_502
+    assert len({entry.url for entry in frontier.list_queue("big.test")}) == 5_001
+    assert sum(site.queued for site in frontier.list_sites(with_queued=True)) == 5_502
+
+
+def test_the_sites_are_listed_as_each_is_found(lab: Lab) -> None:
+    frontier, _ = lab.join()
+    frontier.add(links("a.test", 2) + links("b.test", 1) + links("c.test", 1))
+    frontier.exclude(["c.test"])
+    claim(frontier, 1)
+    listed = {site.site: site for site in lab.open().list_sites(with_queued=True)}
+    assert listed == {name: frontier.find_site(name) for name in ("a.test", "b.test", "c.test")}
+    assert {site.queued for site in frontier.list_sites(with_queued=False)} == {0}

@@ -226,7 +226,7 @@ def test_on_a_partitioned_copy_every_hot_statement_touches_one_partition(
         "host": "h", "blocked_until": 0, "at_most": 5, "urls": 5, "has_work": True, "ready_at": 0, "hashes": [b"x"],
         "outcomes": [""], "not_before": [1], "counted": [1], "name": "n", "rules": "", "expires_at": 0.0, "failures": 0,
         "failing_since": None, "beats": 1, "figures": "{}", "home": "", "label": "", "reason": "r", "rows": 5,
-        "parts": 1, "version": 1,
+        "parts": 1, "version": 1, "with_queued": True,
         "excluded": True, "writes": 0, "clock_ms": 0, "known": 0, "done": 0, "pages": 0, "in_hand": 0, "owned": 0,
         "with_work": 0, "reasons": ["r"], "silent": 0, "given_up": None, "outcome": "", "seeds": 1, "example": "u",
     }  # fmt: skip

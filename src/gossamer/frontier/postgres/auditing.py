@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gossamer.frontier.postgres.keys import SiteKey
 
 STEP_ROWS = 5_000  # read at a time
-_FIRST = -(1 << 63)
+FIRST_ID = -(1 << 63)  # no site has a smaller one
 _COUNTERS = {"sites": "sites", "sites_with_work": "with_work", "known": "known", "done": "done", "in_hand": "in_hand"}
 
 
@@ -76,7 +76,7 @@ def _counters(database: PostgresDatabase) -> tuple[int, dict[str, int], Counter[
 def walk(database: PostgresDatabase, statement: str) -> Iterator[Row]:
     """Yield the rows of a statement that walks over a shard by site and hash, for all shards of the crawl."""
     for one in database.rows("shards"):
-        site_id, url_hash = _FIRST, b""
+        site_id, url_hash = FIRST_ID, b""
         while True:
             rows = database.rows(statement, shard=one.shard, site_id=site_id, url_hash=url_hash, rows=STEP_ROWS)
             yield from rows
@@ -87,7 +87,7 @@ def walk(database: PostgresDatabase, statement: str) -> Iterator[Row]:
 
 def _walk_sites(database: PostgresDatabase) -> Iterator[Row]:
     for one in database.rows("shards"):
-        site_id = _FIRST
+        site_id = FIRST_ID
         while True:
             with database.snapshot() as tx:
                 rows = tx.run(

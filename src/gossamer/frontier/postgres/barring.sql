@@ -39,7 +39,7 @@ RETURNING s.site_id, s.url_hash
 
 -- name: walk_all_queued
 -- One step of a walk over the queue of a shard, by key: rows that come or go meanwhile do not disturb it.
-SELECT q.site_id, q.url_hash, s.name, q.url, q.rank, q.depth, q.hops, q.kind, q.via
+SELECT q.site_id, q.url_hash, s.name, q.url, q.rank, q.depth, q.hops, q.kind, q.via, q.tries, q.not_before, q.added_at
 FROM queue q JOIN site s ON s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = q.site_id
 WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND (q.site_id, q.url_hash) > (%(site_id)s, %(url_hash)s)
 ORDER BY q.site_id, q.url_hash LIMIT %(rows)s

@@ -23,6 +23,7 @@ from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
 from gossamer.frontier.postgres.completing import record_visits
 from gossamer.frontier.postgres.database import Opening, PostgresDatabase
 from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
+from gossamer.frontier.postgres.listing import list_queue, list_site_queue, list_sites
 from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url
 from gossamer.frontier.postgres.recovering import (
     LeaseWatch,
@@ -45,7 +46,19 @@ if TYPE_CHECKING:
 
     from gossamer.frontier.clock import Clock
     from gossamer.frontier.postgres.transaction import PostgresTransaction
-    from gossamer.records import AddressShare, Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
+    from gossamer.records import (
+        AddressShare,
+        Batch,
+        Gone,
+        HostState,
+        Link,
+        QueueEntry,
+        Reason,
+        SiteState,
+        Stats,
+        UrlState,
+        Waiting,
+    )
 
 T = TypeVar("T")
 
@@ -358,6 +371,12 @@ class PostgresFrontier:
 
     def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
         return walk_queued(self._database, site_key(self._crawl, site))
+
+    def list_queue(self, site: str | None = None) -> Iterator[QueueEntry]:
+        return list_queue(self._database) if site is None else list_site_queue(self._database, site)
+
+    def list_sites(self, *, with_queued: bool) -> Iterator[SiteState]:
+        return list_sites(self._database, with_queued=with_queued)
 
     def workers(self) -> list[WorkerState]:
         return [WorkerState(**row._asdict()) for row in self._database.rows("workers")]

@@ -624,6 +624,15 @@ SELECT s.name, s.ready_at, s.has_work, s.owner, s.epoch, s.delay_ms, s.seeded, s
        (SELECT count(*) FROM queue q WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = %(site_id)s) AS queued
 FROM site s WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = %(site_id)s
 
+-- name: list_sites
+-- One step of a walk over all sites of a shard, by key. Their queues are counted only if the reader asks: that reads the
+-- index.
+SELECT s.site_id, s.name, s.ready_at, s.has_work, s.owner, s.epoch, s.delay_ms, s.seeded, s.excluded, s.failures,
+       s.pages, s.spent,
+       CASE WHEN %(with_queued)s THEN (SELECT count(*) FROM queue q
+                 WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = s.site_id) ELSE 0 END AS queued
+FROM site s WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id > %(site_id)s ORDER BY s.site_id LIMIT %(rows)s
+
 -- name: site_hosts
 -- Lists the hosts of a site whose robots.txt was requested: a host that is only seeded has no rules yet.
 SELECT name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up
@@ -631,7 +640,7 @@ FROM host WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)
 
 -- name: walk_queue
 -- One step of a walk over the queue of one site, by key.
-SELECT url, url_hash FROM queue
+SELECT url, url_hash, rank, depth, tries, not_before, via, added_at FROM queue
 WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND url_hash > %(url_hash)s
 ORDER BY url_hash LIMIT %(rows)s
 

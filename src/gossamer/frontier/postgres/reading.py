@@ -9,7 +9,8 @@ from gossamer.frontier.postgres.claiming import host_state
 from gossamer.records import CrawlState, Reason, SiteState, Stats, UrlState, UrlStatus
 
 if TYPE_CHECKING:
-    from gossamer.frontier.postgres.database import PostgresDatabase
+    from gossamer.frontier.postgres.database import PostgresDatabase, Row
+    from gossamer.frontier.postgres.transaction import PostgresTransaction
     from gossamer.records import HostState
 
 
@@ -45,7 +46,11 @@ def find_site(database: PostgresDatabase, site: str) -> SiteState | None:
         rows = tx.run("find_site", **tx.site_key(site)._asdict())
     if not rows:
         return None
-    (row,) = rows
+    return site_state(tx, rows[0])
+
+
+def site_state(tx: PostgresTransaction, row: Row) -> SiteState:
+    """Return where a site stands, from its row."""
     return SiteState(
         site=row.name,
         wait_s=None if row.excluded or not row.has_work else tx.wait_s(row.ready_at),

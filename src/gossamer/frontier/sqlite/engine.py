@@ -21,6 +21,7 @@ from gossamer.frontier.sqlite.barring import forget_done, unbar, wake_spent, wal
 from gossamer.frontier.sqlite.claiming import claim_due, until_claimable
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
 from gossamer.frontier.sqlite.database import SQL, Readable, SqliteDatabase, SqliteTransaction
+from gossamer.frontier.sqlite.listing import list_queue, list_site_queue, list_sites
 from gossamer.frontier.sqlite.reader import SqliteReader
 from gossamer.frontier.sqlite.reading import crawl_stats, find_hosts, find_site, find_url
 from gossamer.frontier.sqlite.sharing import share_out
@@ -31,7 +32,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.frontier.clock import Clock
-    from gossamer.records import AddressShare, Batch, Gone, HostState, Link, Reason, SiteState, Stats, UrlState, Waiting
+    from gossamer.records import (
+        AddressShare,
+        Batch,
+        Gone,
+        HostState,
+        Link,
+        QueueEntry,
+        Reason,
+        SiteState,
+        Stats,
+        UrlState,
+        Waiting,
+    )
 
 ADD_LINKS = 2_000  # per transaction of `add`: about 30 ms, so that heartbeats get through
 FREE_SITES = 2_000  # per transaction of `recover`
@@ -292,6 +305,14 @@ class SqliteFrontier:
     def queued(self, site: str) -> Iterator[tuple[str, bytes]]:
         with _translated():
             yield from walk_queued(self._database, site)
+
+    def list_queue(self, site: str | None = None) -> Iterator[QueueEntry]:
+        with _read():
+            yield from list_queue(self._database) if site is None else list_site_queue(self._database, site)
+
+    def list_sites(self, *, with_queued: bool) -> Iterator[SiteState]:
+        with _read():
+            yield from list_sites(self._database, with_queued=with_queued)
 
     @_read()
     def workers(self) -> list[WorkerState]:

@@ -279,7 +279,7 @@ WHERE site_id = (SELECT site_id FROM site WHERE name = :site) AND url_hash = :ur
 
 -- name: walk_all_queued
 -- One step of a walk over the queue, by key: rows that come or go meanwhile do not disturb it.
-SELECT queue.seq, name, url, url_hash, rank, depth, hops, kind, via
+SELECT queue.seq, name, url, url_hash, rank, depth, hops, kind, via, tries, not_before, added_at
 FROM queue JOIN site USING (site_id) WHERE queue.seq > :after ORDER BY queue.seq LIMIT :rows
 
 -- name: walk_barred
@@ -390,6 +390,12 @@ SELECT name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded, failu
        (SELECT count(*) FROM queue WHERE queue.site_id = site.site_id) AS queued
 FROM site WHERE name = :site
 
+-- name: list_sites
+-- One step of a walk over all sites, by key. Their queues are counted only if the reader asks: that reads the index.
+SELECT site_id, name, ready_at, has_work, owner, epoch, delay_ms, seeded, excluded, failures, pages, spent,
+       CASE WHEN :with_queued THEN (SELECT count(*) FROM queue WHERE queue.site_id = site.site_id) ELSE 0 END AS queued
+FROM site WHERE site_id > :after ORDER BY site_id LIMIT :rows
+
 -- name: site_hosts
 -- Lists the hosts of a site whose robots.txt was requested: a host that is only seeded has no rules yet.
 SELECT host.name, rules, expires_at, host.failures, failing_since, blocked_until, silent, given_up
@@ -397,7 +403,7 @@ FROM site JOIN host USING (site_id) WHERE site.name = :site AND rules IS NOT NUL
 
 -- name: walk_queue
 -- One step of a walk over the queue of one site, along the index queue_order.
-SELECT url, url_hash, not_before, rank, depth, seq FROM queue
+SELECT :site AS name, url, url_hash, not_before, rank, depth, seq, via, tries, added_at FROM queue
 WHERE site_id = (SELECT site_id FROM site WHERE name = :site)
   AND (not_before, rank, depth, seq) > (:not_before, :rank, :depth, :seq)
 ORDER BY not_before, rank, depth, seq LIMIT :rows

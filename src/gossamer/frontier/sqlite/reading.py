@@ -10,7 +10,9 @@ from gossamer.frontier.sqlite.database import SQL
 from gossamer.records import CrawlState, Reason, SiteState, Stats, UrlState, UrlStatus
 
 if TYPE_CHECKING:
-    from gossamer.frontier.sqlite.database import Readable
+    import sqlite3
+
+    from gossamer.frontier.sqlite.database import Readable, SqliteTransaction
     from gossamer.records import HostState
 
 
@@ -43,8 +45,11 @@ def find_site(database: Readable, site: str) -> SiteState | None:
     """Return where a site stands, or None if it is not known."""
     with database.snapshot() as tx:
         row = tx.execute(SQL["find_site"], {"site": site}).fetchone()
-    if row is None:
-        return None
+    return None if row is None else site_state(tx, row)
+
+
+def site_state(tx: SqliteTransaction, row: sqlite3.Row) -> SiteState:
+    """Return where a site stands, from its row."""
     return SiteState(
         site=row["name"],
         wait_s=None if row["excluded"] or not row["has_work"] else tx.wait_s(row["ready_at"]),
