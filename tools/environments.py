@@ -20,6 +20,7 @@ INSTALL_S = 270
 IMPORTS = {  # by the name of the lock file: what must load
     "replay": "pywb.apps.cli, cdxj_indexer, wacz.main, datasette.app",
     "scrapy": "scrapy",
+    "hadolint": "sys",  # a program, no module
     "crawlee": "crawlee.crawlers, parsel, httpx2",
 }
 

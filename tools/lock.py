@@ -20,6 +20,7 @@ SEPARATE = {  # groups of pyproject.toml with an environment each
     "replay": "What replays archives in tests",
     "scrapy": "What `make compare` compares with",
     "crawlee": "What `make compare` compares with",
+    "hadolint": "What checks the Dockerfile in tests",
 }
 HEADER = """\
 # {what}, pinned and hashed. Written by `make lock` from pyproject.toml: do not edit.
