@@ -437,8 +437,9 @@ class Entry:
     urls: int
     due_s: float
     order: int
-    busy: bool = False
-    parked: bool = False  # until the turn of a former claim ends
+    turns: int = 0  # under way
+    lanes: int = 1
+    waits: bool = True  # for its next turn; not while the turns of a former claim are under way
 
 
 @dataclass(slots=True)
@@ -446,7 +447,7 @@ class NaiveBench:
     """A model of the workbench: a list that is searched from end to end."""
 
     entries: list[Entry] = field(default_factory=list)
-    orphans: set[str] = field(default_factory=set)  # sites with a turn under way that are not in hand
+    orphans: set[str] = field(default_factory=set)  # sites with turns under way that are not in hand
     order: int = 0
 
     def find(self, name: str) -> Entry | None:
@@ -454,34 +455,35 @@ class NaiveBench:
 
     def put(self, entry: Entry, due_s: float) -> None:
         self.order += 1
-        entry.due_s, entry.order, entry.busy, entry.parked = due_s, self.order, False, False
+        entry.due_s, entry.order, entry.waits = due_s, self.order, True
 
     def take_in(self, name: str, epoch: int, urls: int, now_s: float) -> None:
         self.remove(name)
         entry = Entry(name, epoch, urls, now_s, 0)
         self.entries.append(entry)
         self.put(entry, now_s)
-        entry.parked = name in self.orphans
+        entry.waits = name not in self.orphans
 
     def remove(self, name: str) -> bool:
         entry = self.find(name)
         if entry is None:
             return False
         self.entries.remove(entry)
-        if entry.busy:
+        if entry.turns:
             self.orphans.add(name)
         return True
 
     def waiting(self) -> list[Entry]:
-        return [entry for entry in self.entries if not entry.busy and not entry.parked]
+        return [entry for entry in self.entries if entry.waits]
 
     def next_turn(self, now_s: float) -> Entry | None:
-        due = [entry for entry in self.waiting() if entry.due_s <= now_s]
-        if not due:
-            return None
-        entry = min(due, key=lambda entry: (entry.due_s, entry.order))
-        entry.busy = True
-        return entry
+        while due := [entry for entry in self.waiting() if entry.due_s <= now_s]:
+            entry = min(due, key=lambda entry: (entry.due_s, entry.order))
+            entry.waits = False
+            if entry.urls:
+                entry.turns += 1
+                return entry
+        return None
 
     def until_due(self, now_s: float) -> float | None:
         return min((max(0.0, entry.due_s - now_s) for entry in self.waiting()), default=None)
@@ -516,8 +518,28 @@ class WorkbenchAgainstModel(RuleBasedStateMachine):
         site, entry = self.bench.next_turn(self.now_s), self.model.next_turn(self.now_s)
         assert (site and (site.site, site.epoch)) == (entry and (entry.name, entry.epoch))
         if site is not None and entry is not None:
-            assert site.site not in {busy.site for busy, _ in self.turns}  # the invariant
+            under_way = [busy for busy, _ in self.turns if busy.site == site.site]
+            assert len(under_way) < site.lanes  # the invariant
+            assert all(busy is site for busy in under_way)
             self.turns.append((site, entry))
+
+    @precondition(lambda self: self.turns)
+    @rule(data=st.data(), lanes=st.integers(1, 3))
+    def a_turn_opens_a_lane(self, data: st.DataObject, lanes: int) -> None:
+        site, entry = self.turns[data.draw(st.integers(0, len(self.turns) - 1))]
+        site.lanes = entry.lanes = max(lanes, site.turns)
+        self.bench.open_lane(site, self.now_s)
+        is_held = any(entry is known for known in self.model.entries)
+        if is_held and not entry.waits and entry.urls and entry.turns < entry.lanes:
+            self.model.put(entry, max(self.now_s, entry.due_s))
+
+    @precondition(lambda self: self.turns)
+    @rule(data=st.data(), urls=st.integers(1, 3))
+    def a_site_gets_more_urls(self, data: st.DataObject, urls: int) -> None:
+        site, entry = self.turns[data.draw(st.integers(0, len(self.turns) - 1))]
+        if any(entry is known for known in self.model.entries):
+            self.bench.refill(site, claim(site.site, urls).urls, {})
+            entry.urls += urls
 
     @precondition(lambda self: self.turns)
     @rule(data=st.data(), used=st.integers(0, 3), wait_s=st.integers(-8, 80))
@@ -528,18 +550,21 @@ class WorkbenchAgainstModel(RuleBasedStateMachine):
         due_s = self.now_s + wait_s / 4
         still_in_hand = self.bench.finish(site, due_s)
         entry.urls -= min(used, entry.urls)
+        entry.turns -= 1
+        entry.due_s = max(entry.due_s, due_s)
         if not any(entry is known for known in self.model.entries):
-            self.model.orphans.discard(entry.name)
-            newer = self.model.find(entry.name)
-            if newer is not None:
-                self.model.put(newer, due_s)
             assert not still_in_hand
-        elif entry.urls:
-            self.model.put(entry, due_s)
-            assert still_in_hand
-        else:
+            if not entry.turns:
+                self.model.orphans.discard(entry.name)
+                if newer := self.model.find(entry.name):
+                    self.model.put(newer, entry.due_s)
+            return
+        entry.waits = False
+        assert still_in_hand is bool(entry.urls or entry.turns)
+        if not still_in_hand:
             self.model.entries.remove(entry)
-            assert not still_in_hand
+        elif entry.urls and entry.turns < entry.lanes:
+            self.model.put(entry, entry.due_s)
 
     @rule(name=NAMES)
     def a_site_is_removed(self, name: str) -> None:
@@ -557,10 +582,10 @@ class WorkbenchAgainstModel(RuleBasedStateMachine):
         entries = self.model.entries
         assert len(self.bench) == len(entries)
         assert self.bench.held() == {entry.name: entry.epoch for entry in entries}
-        assert self.bench.busy == sum(entry.busy for entry in entries)
+        assert self.bench.busy == sum(entry.turns > 0 for entry in entries)
         assert self.bench.urls == sum(entry.urls for entry in entries)
         assert {(site.site, site.due_s) for site in self.bench.idle_sites()} == {
-            (entry.name, entry.due_s) for entry in self.model.waiting()
+            (entry.name, entry.due_s) for entry in self.model.waiting() if not entry.turns
         }
         assert self.bench.until_due(self.now_s) == self.model.until_due(self.now_s)
         due = sum(entry.due_s <= self.now_s for entry in self.model.waiting())

@@ -283,6 +283,18 @@ CRAWL_BUGS: Final = {
         },
         seeds=20,
     ),
+    "an own site gets more requests at once than allowed": Bug(
+        changes={"too-many-lanes": condition("site.urls")},
+        seeds=200,
+    ),
+    "a wait that an own site asks for does not stop its other turns": Bug(
+        changes={"wait-of-other-turn-ignored": condition("False")},
+        seeds=3_000,
+    ),
+    "turns at once go by rules that are not durable": Bug(
+        changes={"rules-shared-too-early": delete()},
+        seeds=500,
+    ),
     "more pages in flight than allowed": Bug(
         changes={"too-many-in-flight": argument(0, "2 * {}")},
         seeds=100,

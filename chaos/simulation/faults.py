@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -73,6 +73,7 @@ class Terms:
     checks_files: bool  # whether every stored byte is checked at the end; slower
     events: tuple[Event, ...]
     address_delay_s: float
+    lanes: int  # requests at once of every site; more than 1: all sites are the operator's own, without a delay
 
     def holds(self, name: str) -> bool:
         """Return whether the crawl has a fault of this name, or a `lease`."""
@@ -97,7 +98,7 @@ def draw_terms(dice: Random) -> Terms:
     if lease_s and not is_outage and dice.random() < 0.5:  # by chance alone, few pauses would last this long
         length_s = lease_s * dice.uniform(0.8, 2.0)
         events.append(Event(at_s=dice.uniform(0, 3), fault=Fault.PAUSE, length_s=length_s, number=dice.randint(0, 9)))
-    return Terms(
+    terms = Terms(
         workers=1 if is_outage else dice.choice((1, 1, 2, 2, 2, 3)),
         sites=dice.randint(8, 10) if is_outage else dice.randint(2, 7),
         max_pages=dice.randint(2, 5),
@@ -115,7 +116,11 @@ def draw_terms(dice: Random) -> Terms:
         checks_files=dice.random() < 0.2,
         events=tuple(sorted(events, key=lambda event: event.at_s)),
         address_delay_s=dice.choice((0.05, 0.1, 0.25)),
+        lanes=1,
     )
+    if is_outage or dice.random() < 0.9:
+        return terms
+    return replace(terms, delay_s=0.0, lanes=dice.randint(2, 4), max_pages=dice.randint(5, 12))
 
 
 def _draw_event(dice: Random, kinds: Sequence[Fault]) -> Event:

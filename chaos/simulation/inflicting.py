@@ -69,6 +69,8 @@ def _order_pause(world: World, supervisor: Supervisor, event: Event) -> None:
     def go_on() -> None:
         if supervisor.is_alive and not supervisor.stopping:
             supervisor.frontier.order(CrawlState.RUNNING)
+        else:
+            world.scheduler.after(1.0, go_on)  # a crawl that was stopped meanwhile stays paused until then
 
     if not supervisor.stopping:
         supervisor.frontier.order(CrawlState.PAUSED)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from chaos.simulation.faults import Terms
     from chaos.simulation.loop import Process
+    from chaos.simulation.web import SmallWeb
     from chaos.simulation.world import World
-    from gossamer.records import Scope
 
 FRONTIER_FILE: Final = "frontier.sqlite"
 # Short waits and few tries, so that simulated crawls end soon; but more tries than a temporary failure lasts.
@@ -56,7 +56,7 @@ class Member:
         real = SqliteFrontier(world.folder / FRONTIER_FILE, clock=world.clock)
         self.frontier = WatchedFrontier(real, monitor=world.monitor, lease_s=terms.lease_s, now=world.now, **seam)
         name = f"w{self.frontier.enter(self.label)}"
-        settings = _settings(terms, world.web.scope)
+        settings = _settings(terms, world.web)
         store = Store(world.folder, name, settings.store, operator="", user_agent="", clock=world.file_clock)
         self.store = WatchedStore(store, **seam)
         self.bench = Workbench(settings.workbench)
@@ -93,11 +93,13 @@ class Member:
             self.frontier.__exit__()
 
 
-def _settings(terms: Terms, scope: Scope) -> Settings:
+def _settings(terms: Terms, web: SmallWeb) -> Settings:
     """Return the product's default settings, with changes that make simulated crawls short."""
     sections = {name: section() for name, section in SECTIONS.items()}
     sections["pace"] = PaceSettings(
         delay_s=terms.delay_s,
+        own=web.sites if terms.lanes > 1 else (),
+        parallel=terms.lanes,
         address_delay_s=terms.address_delay_s,
         step_gap_s=terms.step_gap_s,
         retry_wait_s=RETRY_WAIT_S,
@@ -106,7 +108,7 @@ def _settings(terms: Terms, scope: Scope) -> Settings:
     )
     sections["robots"] = RobotsSettings(robots_retry_waits_s=(0.5, 1.0), robots_give_up_s=1.0)
     sections["outage"] = OutageSettings(outage_sites=3)
-    sections["scope"] = ScopeSettings(scope=scope)
+    sections["scope"] = ScopeSettings(scope=web.scope)
     sections["store"] = StoreSettings(part_age_s=1e9)  # writing a part during the crawl would need another process
     sections["worker"] = WorkerSettings(batch_s=terms.batch_s, heartbeat_s=terms.heartbeat_s, stop_s=terms.stop_s)
     sections["workbench"] = WorkbenchSettings(

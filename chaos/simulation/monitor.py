@@ -39,11 +39,12 @@ class Ticket:
     is_page: bool
     is_outside: bool  # of the site's turns: another one's robots.txt redirects there
     address: str = ""
+    lane: str = ""  # if the site may get several requests at once: the URL
 
     @property
     def place(self) -> tuple[str, str]:
-        """What may have one request at a time: a site, and outside of its turns a site and a process."""
-        return self.site, self.process if self.is_outside else ""
+        """What may have one request at a time: a site or a lane of it; outside of its turns a site and a process."""
+        return self.site, self.process if self.is_outside else self.lane
 
 
 @dataclass(slots=True)
@@ -54,6 +55,7 @@ class Monitor:
     inner_gap_s: float
     in_flight_limit: int
     address_delay_s: float = 0.0
+    lanes: int = 1  # requests at once that a site may get
     keep_trace: bool = False
     broken: str = ""  # the first invariant that did not hold
     is_outage: bool = False  # no server can be reached
@@ -225,6 +227,11 @@ class Monitor:
     def _look_at_place(self, ticket: Ticket) -> None:
         """Check that a request is the only one, not too early and, outside of turns, for a URL not fetched before."""
         process = ticket.process
+        if self.lanes > 1 and not ticket.is_outside:
+            ticket.lane = ticket.url
+            theirs = [each for each in self._under_way.values() if each.site == ticket.site and not each.is_outside]
+            if len(theirs) >= self.lanes:
+                self.fail(f"{process} asks {ticket.url} while {len(theirs)} requests to its site are under way")
         if (other := self._under_way.get(ticket.place)) is not None:
             self.fail(f"{process} asks {ticket.url} while {other.process} is asking {other.url}")
         gap_s = self.now_s - self._ended_s.get(ticket.place, -1e9)

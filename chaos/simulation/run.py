@@ -64,7 +64,7 @@ def simulate(seed: int, *, keep_trace: bool = False) -> Result:
     scheduler = Scheduler(Random(f"{seed} schedule"))
     monitor = Monitor(
         delay_s=terms.delay_s, inner_gap_s=terms.step_gap_s, in_flight_limit=terms.in_flight,
-        address_delay_s=terms.address_delay_s, keep_trace=keep_trace,
+        address_delay_s=terms.address_delay_s if terms.lanes == 1 else 0.0, lanes=terms.lanes, keep_trace=keep_trace,
     )  # fmt: skip
     network = Network(web=web, scheduler=scheduler, monitor=monitor, dice=Random(f"{seed} network"))
     folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_memory()))
@@ -180,6 +180,7 @@ def _judge_politeness(world: World, accepted: Container[str]) -> None:
         slack_s=1e-6,
         kills=world.kills_s,
         unheard_s=2 * UNHEARD_S,
+        lanes=dict.fromkeys(web.sites, terms.lanes) if terms.lanes > 1 else {},
     )
     if not verdict.ok:
         world.monitor.fail(verdict.summary())

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         PageRow,
         ParsedRobots,
         ParsedSitemap,
+        QueuedUrl,
         RequestRow,
         UrlState,
     )
@@ -127,6 +128,10 @@ class WatchedFrontier:
             self._monitor.note(self._process.name, f"completes {visits}")
 
         return self._operate("complete", lambda: self._frontier.complete(batch), tell)
+
+    def look_ahead(self, site: str, epoch: int, urls: int) -> list[QueuedUrl]:
+        """Return the head of a site's queue."""
+        return self._operate("look_ahead", lambda: self._frontier.look_ahead(site, epoch, urls))
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         """Release the sites that are not held."""

@@ -13,6 +13,8 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from gossamer.records import Claim, HostState, QueuedUrl
 
 RATE_WINDOW_S: Final = 5.0  # the turn rate is measured over about this time
@@ -54,8 +56,8 @@ class SiteInHand:
     """A site that this worker owns. The code of its turn may change the attributes above the line."""
 
     __slots__ = (
-        "address", "delay_s", "due_s", "epoch", "failures", "first_bytes", "hosts", "is_busy", "is_due", "is_used",
-        "kept_bytes", "kept_urls", "own_delay_s", "pages", "site", "ticket", "url_bytes", "urls",
+        "address", "delay_s", "due_s", "epoch", "failures", "first_bytes", "hosts", "is_due", "is_used", "kept_bytes",
+        "kept_urls", "lanes", "own_delay_s", "pages", "site", "ticket", "turns", "url_bytes", "urls",
     )  # fmt: skip
 
     def __init__(self, claim: Claim) -> None:
@@ -68,9 +70,10 @@ class SiteInHand:
         self.failures = claim.failures  # in a row
         self.pages = claim.pages  # stored so far
         self.is_used = False  # it has had a turn
+        self.lanes = 1  # turns that may be under way at once
         # -- for the workbench only
         self.due_s = 0.0  # when its next turn may begin
-        self.is_busy = False  # a turn is under way
+        self.turns = 0  # under way
         self.is_due = False
         self.ticket = 0  # of its only valid entry in the heaps and lines; 0: it has none
         self.address = ""  # the one that it waits for; empty: it does not
@@ -78,6 +81,11 @@ class SiteInHand:
         self.kept_bytes = 0
         self.url_bytes = 0  # of those, without the rules of hosts
         self.first_bytes = 0  # of those, the first URL, when its turn began
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other turn of the site is under way."""
+        return self.turns <= 1
 
     def take_urls_of(self, host: str) -> list[QueuedUrl]:
         """Remove and return all URLs of a host: a decision about the host applies to them."""
@@ -108,8 +116,9 @@ class _Line:
 class Workbench:
     """The sites in hand.
 
-    Invariant: a site has at most one turn under way, and its next turn begins no earlier than the due time given to
-    `finish`. This also holds if a site is lost and claimed again: the new claim waits until the old turn has ended.
+    Invariant: a site has at most `lanes` turns under way, which is one unless the operator owns the site, and its next
+    turn begins no earlier than the due times given to `finish`. This also holds if a site is lost and claimed again:
+    the new claim waits until the old turns have ended.
 
     Waiting sites are in one heap by due time, due sites in another; both are cleaned lazily. A turn costs O(log n).
     Sites that are due, but whose address is not, are parked in a line for each address, first come, first served.
@@ -166,9 +175,13 @@ class Workbench:
         """Return the epoch of every site in hand."""
         return {name: site.epoch for name, site in self._sites.items()}
 
+    def find(self, name: str) -> SiteInHand | None:
+        """Return a site in hand; None if it is not."""
+        return self._sites.get(name)
+
     def idle_sites(self) -> list[SiteInHand]:
         """Return the sites in hand without a turn under way, of this claim or a former one."""
-        return [site for site in self._sites.values() if site.ticket]
+        return [site for site in self._sites.values() if site.ticket and not site.turns]
 
     def take_in(self, claim: Claim, now_s: float) -> None:
         """Take a claimed site in hand; it is due now. This replaces a former claim of the same site."""
@@ -187,12 +200,24 @@ class Workbench:
         while self._due:
             _, ticket, site = heappop(self._due)
             if site.ticket == ticket:
-                site.ticket = 0
-                site.is_due = False
-                self._due_sites -= 1
-                self._begin(site, now_s)
-                return site
+                self._withdraw(site)
+                if site.urls:
+                    self._begin(site, now_s)
+                    return site
         return None
+
+    def open_lane(self, site: SiteInHand, now_s: float) -> None:
+        """Let another turn of a site begin, beside those under way, if it has a lane and a URL for one."""
+        is_held = self._sites.get(site.site) is site
+        if is_held and not site.ticket and site.urls and site.turns < site.lanes:
+            self._enqueue(site, max(now_s, site.due_s))
+
+    def refill(self, site: SiteInHand, urls: Iterable[QueuedUrl], hosts: Mapping[str, HostState]) -> None:
+        """Give a site in hand more URLs, and what is known of further hosts."""
+        self._uncount(site)
+        site.urls.extend(urls)
+        site.hosts = {**hosts, **site.hosts}
+        self._count(site)
 
     def park(self, site: SiteInHand, address: str) -> None:
         """End a turn before it began: the site waits until `next_parked` returns it."""
@@ -201,9 +226,7 @@ class Workbench:
         if self._sites.get(site.site) is not site:
             self._end_dropped(site, due_s)
             return
-        assert site.is_busy, f"{site} has no turn to end"
-        site.is_busy = False
-        self._busy -= 1
+        self._end(site)
         self._tickets += 1
         site.ticket = self._tickets
         site.address = address
@@ -245,21 +268,23 @@ class Workbench:
     def finish(self, site: SiteInHand, due_s: float) -> bool:
         """End a turn; the next one of this site may begin at `due_s`.
 
-        Returns whether the site is still in hand. It is not if it was removed meanwhile, or if it has no URLs left;
-        in that case the caller has to release it.
+        Returns whether the site is still in hand. It is not if it was removed meanwhile, or if it has no URLs left
+        and no other turn under way; in that case the caller has to release it, at its due time.
         """
         if self._sites.get(site.site) is not site:
             self._end_dropped(site, due_s)
             return False
-        assert site.is_busy, f"{site} has no turn to finish"
-        site.is_busy = False
-        self._busy -= 1
+        self._end(site)
         self._uncount(site)
-        if not site.urls:
+        site.due_s = max(site.due_s, due_s)
+        if site.ticket:  # another turn could have begun
+            self._withdraw(site)
+        if not site.urls and not site.turns:
             del self._sites[site.site]
             return False
         self._count(site)
-        self._enqueue(site, due_s)
+        if site.urls and site.turns < site.lanes:  # plant: too-many-lanes
+            self._enqueue(site, site.due_s)
         return True
 
     def remove(self, name: str) -> SiteInHand | None:
@@ -268,13 +293,12 @@ class Workbench:
         if site is None:
             return None
         self._uncount(site)
-        if site.is_busy:
+        if site.turns:
             self._busy -= 1
             self._dropped[name] = site  # plant: second-turn-of-busy-site
-        self._due_sites -= site.is_due
         if site.address:
             self._unpark(site)
-        site.ticket = 0
+        self._withdraw(site)
         self._sweep()
         return site
 
@@ -309,11 +333,22 @@ class Workbench:
         return max(0, min(2 * stock - self._due_sites, int(room)))
 
     def _begin(self, site: SiteInHand, now_s: float) -> None:
-        site.is_busy = True
+        self._busy += not site.turns
+        site.turns += 1
         site.first_bytes = len(site.urls[0].url)
-        self._busy += 1
         self._turns = self._recent_turns(now_s) + 1.0
         self._turns_s = now_s
+
+    def _end(self, site: SiteInHand) -> None:
+        assert site.turns, f"{site} has no turn to finish"
+        site.turns -= 1
+        self._busy -= not site.turns
+
+    def _withdraw(self, site: SiteInHand) -> None:
+        """Make the entry of a site in the heaps stale, or note that it was taken."""
+        self._due_sites -= site.is_due
+        site.is_due = False
+        site.ticket = 0
 
     def _unpark(self, site: SiteInHand) -> None:
         """Take a site out of its line; its place there becomes stale, or was taken."""
@@ -355,14 +390,16 @@ class Workbench:
 
     def _end_dropped(self, site: SiteInHand, due_s: float) -> None:
         """Start a newer claim of the same site that waits for the end of this turn."""
-        if self._dropped.get(site.site) is not site:
+        site.turns -= 1
+        site.due_s = max(site.due_s, due_s)
+        if self._dropped.get(site.site) is not site or site.turns:
             return
         del self._dropped[site.site]
         if newer := self._sites.get(site.site):
-            self._enqueue(newer, due_s)
+            self._enqueue(newer, site.due_s)
 
     def _count(self, site: SiteInHand) -> None:
-        if len(site.urls) == site.kept_urls - 1:  # a turn has taken the first one, and most turns no other
+        if len(site.urls) == site.kept_urls - 1 and site.lanes == 1:  # a turn has taken the first one, and no other
             site.url_bytes -= site.first_bytes
         else:
             site.url_bytes = sum(len(url.url) for url in site.urls)

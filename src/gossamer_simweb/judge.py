@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer.urls import site_of
 from gossamer_simweb.addresses import crowded_addresses
+from gossamer_simweb.lanes import asks_for_delay, early_in_lanes
 from gossamer_simweb.robots_redirects import RobotsRedirects
 from gossamer_simweb.turns import EarlyRequest, PaceLimits, early_requests, robots_of
 
@@ -116,13 +117,14 @@ def judge(
     unheard_s: float = 0.5,  # the crawler may forget a Crawl-delay or Retry-After served this long before a kill
     trap_bounds: Mapping[str, int] = _NO_EXTRA,  # by kind: pages that may be requested of each trap; none: no bound
     address_limit: AddressLimit | None = None,
+    lanes: Mapping[str, int] = _NO_EXTRA,  # sites that may get this many requests at once; without a Crawl-delay
 ) -> Verdict:
     """Judge the requests of one crawl."""
     pace = PaceLimits(
         delay_s=delay_s, inner_gap_s=inner_gap_s, slack_s=slack_s, kills=tuple(kills), unheard_s=unheard_s,
         workers=workers,
     )  # fmt: skip
-    evidence = _Evidence(sorted(log, key=lambda request: request.arrived), pace)
+    evidence = _Evidence(sorted(log, key=lambda request: request.arrived), pace, lanes)
     return Verdict(
         requests=len(evidence.requests),
         visited=len(evidence.asked),
@@ -143,7 +145,7 @@ def judge(
 class _Evidence:
     """The requests of a log, sorted by arrival, with what each of them was for."""
 
-    def __init__(self, requests: Sequence[LoggedRequest], pace: PaceLimits) -> None:
+    def __init__(self, requests: Sequence[LoggedRequest], pace: PaceLimits, lanes: Mapping[str, int]) -> None:
         self.requests = requests
         self._workers = pace.workers
         self._redirects = RobotsRedirects(requests)
@@ -153,15 +155,18 @@ class _Evidence:
         self.visits = [*pages, *traps]
         self.trap_pages = Counter(_site(request) for request in traps)
         self._robots: list[LoggedRequest] = []  # without those that are a hop of another one's redirect
-        self.early = tuple(sorted(self._check_gaps(pace), key=lambda fault: fault.arrived))
+        self.early = tuple(sorted(self._check_gaps(pace, lanes), key=lambda fault: fault.arrived))
 
-    def _check_gaps(self, pace: PaceLimits) -> list[EarlyRequest]:
+    def _check_gaps(self, pace: PaceLimits, lanes: Mapping[str, int]) -> list[EarlyRequest]:
         sites: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
         for request in self.requests:
             sites[_site(request)].append(request)
         early: list[EarlyRequest] = []
         for site, theirs in sites.items():
             found, hops = early_requests(site, theirs, pace, self._redirects)
+            if site in lanes and not asks_for_delay(theirs):
+                in_turns = [request for request in theirs if not self._redirects.may_be_outside(request)]
+                found = early_in_lanes(site, in_turns, lanes[site], pace)
             early += found
             self._robots += [r for r in theirs if r.kind == "robots" and id(r) not in hops]
         return early

@@ -19,7 +19,7 @@ def operations(part: type) -> set[str]:
 
 def test_a_worker_needs_eight_operations() -> None:
     assert operations(WorkerFrontier) | operations(FrontierLookups) == {
-        "join", "heartbeat", "claim", "complete", "reconcile", "known", "find_url", "find_hosts",
+        "join", "heartbeat", "claim", "complete", "look_ahead", "reconcile", "known", "find_url", "find_hosts",
     }  # fmt: skip
 
 

@@ -35,6 +35,7 @@ class Asked(NamedTuple):
     wait_s: float = 0
     worker: str = "w1"
     took: float = 0.5
+    parallel: int = 0
 
 
 def robots(at: float, host: str = "https://a.test", status: int = 404) -> Asked:
@@ -44,12 +45,12 @@ def robots(at: float, host: str = "https://a.test", status: int = 404) -> Asked:
 def log(folder: Path, asked: Sequence[Asked], *, delays: str = f"0\t{DELAY_S}\n") -> Path:
     """A crawl that has made these requests; pages with a status of 2xx are stored, except redirects inside a page."""
     with Crawl(folder) as crawl:
-        for number, (at, url, status, kind, decision, reason, wait_s, worker, took) in enumerate(asked):
+        for number, (at, url, status, kind, decision, reason, wait_s, worker, took, parallel) in enumerate(asked):
             began = BEGAN_AT + at
             crawl.store.keep_request(
                 RequestRow(
                     hash_url(url), url, site_of(url), kind, began, began + took, status, reason, 9, "192.0.2.7",
-                    decision, 1, worker, wait_s,
+                    decision, 1, worker, wait_s, parallel=parallel,
                 )
             )  # fmt: skip
             if kind == "page" and status == 200 and "refresh" not in url:
@@ -386,3 +387,30 @@ def test_the_delay_of_addresses_applies_when_and_where_the_operator_said(
 ) -> None:
     folder = paced(tmp_path, names(3, 0.01), delay=delay, settings=settings)
     assert bool(violations(folder)) == crowded
+
+
+# ---------------------------------------------------------------------------- the operator's own sites
+
+
+def own(at: float, path: str, **more: float) -> Asked:
+    return Asked(at, f"https://a.test/{path}", parallel=2)._replace(**more)  # type: ignore[arg-type]
+
+
+def test_an_own_site_may_get_several_requests_at_once_and_one_more_is_found(tmp_path: Path) -> None:
+    two = [robots(0)._replace(parallel=2), own(1, "1"), own(1.1, "2"), own(1.5, "3"), own(1.7, "4")]
+    assert violations(log(tmp_path / "two", two, delays="0\t0\n")) == []
+    three = [*two, own(1.8, "5")]
+    assert violations(log(tmp_path / "three", three, delays="0\t0\n")) == [
+        "https://a.test/5 was one request too many at once for its site, which is yours: it may get 2"
+    ]
+    (conduct,) = conduct_of_sites(tmp_path / "two", at_most=1)
+    assert (conduct.requests, conduct.turns, conduct.min_gap_s) == (5, 5, None)
+
+
+def test_an_own_site_that_asks_for_a_wait_gets_it(tmp_path: Path) -> None:
+    asked = [robots(0)._replace(parallel=2), own(1, "1", status=429, wait_s=10), own(1.1, "2"), own(12, "3")]
+    assert violations(log(tmp_path / "waits", asked, delays="0\t0\n")) == []
+    hurried = [*asked, own(5, "4")]
+    assert violations(log(tmp_path / "hurries", hurried, delays="0\t0\n")) == [
+        "https://a.test/4 came during a wait that its site, which is yours, had asked for"
+    ]

@@ -413,3 +413,34 @@ def test_a_log_is_read_as_it_was_written_without_an_incomplete_last_line() -> No
     assert parse_log(text) == requests
     assert parse_log(text[:-5]) == requests[:-1]
     assert parse_log("") == []
+
+
+# ---------------------------------------------------------------------------- several requests at once
+
+
+def at(arrived: float, ended: float, path: str = "/", status: int = 200, wait_s: float = 0.0) -> LoggedRequest:
+    url = f"http://own.test{path}"
+    kind = "robots" if path == "/robots.txt" else "page"
+    return LoggedRequest(arrived, ended, kind, "GET", "http", "own.test", path, status, 9, "", wait_s, False, "", url)
+
+
+def too_many(log: list[LoggedRequest], lanes: int = 2) -> list[float]:
+    verdict = judge(log, delay_s=0, expected=None, lanes={"own.test": lanes})
+    return [early.arrived for early in verdict.early]
+
+
+def test_a_site_with_lanes_may_get_as_many_requests_at_once_and_no_more() -> None:
+    log = [at(0, 1, "/robots.txt"), at(1, 3, "/a"), at(2, 4, "/b"), at(3, 5, "/c"), at(3.5, 6, "/d")]
+    assert too_many(log) == [3.5]
+    assert too_many(log, lanes=3) == []
+    assert [early.arrived for early in judge(log, delay_s=0, expected=None).early] == [2, 3, 3.5]
+
+
+def test_a_site_with_lanes_and_a_crawl_delay_gets_one_request_at_a_time() -> None:
+    log = [at(0, 1, "/robots.txt", wait_s=5.0), at(6, 8, "/a"), at(7, 9, "/b")]
+    assert too_many(log) == [7]
+
+
+def test_lanes_do_not_excuse_a_request_during_a_wait_that_was_asked_for() -> None:
+    log = [at(0, 1, "/robots.txt"), at(1, 2, "/a", 429, 10.0), at(2.5, 3, "/b"), at(8, 9, "/c"), at(12, 13, "/d")]
+    assert too_many(log) == [8]

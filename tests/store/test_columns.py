@@ -42,7 +42,7 @@ COLUMNS = {
         ("url_hash", HASH), ("url", "string"), ("site", "string"), ("kind", "string"), ("started_at", TIME),
         ("ended_at", TIME), ("status", "int16"), ("reason", "string"), ("bytes", "int64"), ("address", "string"),
         ("robots", "string"), ("attempt", "int16"), ("worker", "string"), ("wait_s", "double"),
-        ("redirect_to", "string"), ("via", HASH), ("blocked", "string"),
+        ("redirect_to", "string"), ("via", HASH), ("blocked", "string"), ("parallel", "int16"),
     ],
     "links": [
         ("from_hash", HASH), ("fetched_at", TIME), ("to_url", "string"), ("text", "string"), ("rel", "string"),
@@ -64,7 +64,7 @@ DICTIONARIES = {
         "published_from",
         "modified_from",
     },
-    "requests": {"site", "kind", "reason", "address", "robots", "worker", "wait_s", "blocked"},
+    "requests": {"site", "kind", "reason", "address", "robots", "worker", "wait_s", "blocked", "parallel"},
     "links": {"from_hash", "fetched_at", "to_url", "text", "rel"},
     "figures": {"time", "worker", "name", "labels"},
 }

@@ -77,6 +77,8 @@ def _complete_files(_context: click.Context, _parameter: click.Parameter, begun:
 @_setting("--delay", "DURATION")
 @_setting("--site-delay", "SITE=DURATION", multiple=True)
 @_setting("--site-delays-file", "FILE", type=_FILE)
+@_setting("--own", "SITE", multiple=True)
+@_setting("--parallel", "N")
 @_setting("--scope", "host|site|web")
 @_setting("--include", "PATTERN", multiple=True)
 @_setting("--exclude", "PATTERN", multiple=True)

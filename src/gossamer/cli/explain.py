@@ -17,7 +17,7 @@ from gossamer.commands import to_type
 from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import read_settings
-from gossamer.crawl.site_delays import read_site_delays
+from gossamer.crawl.site_delays import read_own_sites, read_site_delays
 from gossamer.inspect.as_json import explanation_as_json
 from gossamer.inspect.explain import explain_site, explain_url
 from gossamer.inspect.facts import Terms
@@ -72,6 +72,7 @@ def command(what: str, folders: Sequence[Path], source: str | None, as_json: boo
 
 def _read_terms(folder: Path, site: str, seed_ports: frozenset[int]) -> Terms:
     settings = read_settings(folder)
+    own = read_own_sites(settings.pace)
     now_at = time.time()
     return Terms(
         pace=settings.pace,
@@ -79,6 +80,7 @@ def _read_terms(folder: Path, site: str, seed_ports: frozenset[int]) -> Terms:
         traps=settings.traps,
         agent=settings.crawl.agent_name,
         site_delay_s=read_site_delays(settings.pace).get(site, settings.pace.delay_s),
+        parallel=own.parallel if site in own.names else 0,
         in_file=read_exclusions(settings.scope.exclude_file),
         now_at=now_at,
         year=time.gmtime(now_at).tm_year,

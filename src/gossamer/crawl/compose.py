@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
-from gossamer.crawl.site_delays import read_site_delays
+from gossamer.crawl.site_delays import read_own_sites, read_site_delays
 from gossamer.errors import GossamerError, unreadable
 from gossamer.fetch import Fetcher, in_flight_limit, raise_descriptor_limit
 from gossamer.page_process.process import PageProcess
@@ -84,6 +84,7 @@ def _page_process(settings: Settings, shares: SiteShares, networks: NetworkLedge
 
 def worker_terms(settings: Settings, *, name: str, label: str, folder: Path, in_flight: int) -> WorkerTerms:
     """Gather what a worker goes by."""
+    own = read_own_sites(settings.pace)
     return WorkerTerms(
         name=name,
         label=label,
@@ -94,6 +95,7 @@ def worker_terms(settings: Settings, *, name: str, label: str, folder: Path, in_
         exclusions=own_exclusions(settings.scope),
         turn=TurnSettings(
             pace=settings.pace,
+            in_lanes=own.names if own.parallel > 1 else frozenset(),
             site_delays_s=read_site_delays(settings.pace),
             robots=settings.robots,
             keeping=settings.keeping,
@@ -103,6 +105,7 @@ def worker_terms(settings: Settings, *, name: str, label: str, folder: Path, in_
             sitemaps=settings.sitemaps,
             agent=settings.crawl.agent_name,
         ),
+        own=own,
         outage=settings.outage,
         worker=settings.worker,
     )

@@ -1,4 +1,4 @@
-"""Reads the longer delays that the operator sets for single sites, from flags and from a file."""
+"""Reads what the operator says of single sites: longer delays, from flags and from a file, and which are his own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gossamer.config import parse_duration
 from gossamer.errors import GossamerError, unreadable
+from gossamer.rules.lanes import OwnSites
 from gossamer.urls import host_of, name_of_host, normalise, site_of_name
 from gossamer.wording import delay
 
@@ -22,7 +23,7 @@ def read_site_delays(settings: PaceSettings) -> dict[str, float]:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals:
             raise GossamerError(f"{place} lacks a delay: write it like {name}=300.")
-        site = _site_of(name, place)
+        site = _site_of(name, place, like="example.org=300")
         try:
             delay_s = parse_duration(value)
         except ValueError as expected:
@@ -33,6 +34,12 @@ def read_site_delays(settings: PaceSettings) -> dict[str, float]:
             )
         delays_s[site] = max(delay_s, delays_s.get(site, 0.0))
     return delays_s
+
+
+def read_own_sites(settings: PaceSettings) -> OwnSites:
+    """Return the operator's own sites. Only with a delay of 0 they get several requests at once."""
+    names = frozenset(_site_of(name, f"--own {name}", like="example.org") for name in settings.own)
+    return OwnSites(names, 1 if settings.delay_s else settings.parallel)
 
 
 def _lines(settings: PaceSettings) -> Iterator[tuple[str, str]]:
@@ -53,13 +60,13 @@ def _lines(settings: PaceSettings) -> Iterator[tuple[str, str]]:
             yield f"{file}, line {number}: {text!r}", text
 
 
-def _site_of(name: str, place: str) -> str:
+def _site_of(name: str, place: str, *, like: str) -> str:
     bare = f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name
     url = normalise(f"https://{bare}/")
     if not isinstance(url, str) or url.count("/") > 3 or ":" in bare.rpartition("]")[2]:
-        raise GossamerError(f"{place}: {name!r} is no site: write it like example.org=300.")
+        raise GossamerError(f"{place}: {name!r} is no site: write it like {like}.")
     host = name_of_host(host_of(url))
     site = site_of_name(host)
     if site != host:
-        raise GossamerError(f"{place}: {name} belongs to the site {site}, which has one delay: name that.")
+        raise GossamerError(f"{place}: {name} belongs to the site {site}, which has one pace: name that.")
     return site

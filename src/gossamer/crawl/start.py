@@ -23,7 +23,7 @@ from gossamer.crawl.own_frontier import Own, find_own, note_own
 from gossamer.crawl.rejudging import rejudge
 from gossamer.crawl.rules import read_judged
 from gossamer.crawl.seeding import Seeds, load_all
-from gossamer.crawl.site_delays import read_site_delays
+from gossamer.crawl.site_delays import read_own_sites, read_site_delays
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.fetch.authorities import authorities_file
@@ -145,6 +145,7 @@ def _check(folder: Path, settings: Settings, seeds: Seeds) -> Exclusions:
         raise GossamerError("An e-mail address is needed, so that site owners can reach you: --email you@example.org.")
     exclusions = read_exclusions(settings.scope.exclude_file)
     read_site_delays(settings.pace)
+    read_own_sites(settings.pace)
     check_choice(settings.page.text)
     if not settings.fetch.insecure:
         with authorities_file(settings.fetch.ca_file):

@@ -6,7 +6,7 @@ are seeded.
 
 The contract is split by caller. An engine implements all of `Frontier`; a caller names the part that it needs:
 
-- `WorkerFrontier`: the lease, the recent links and the eight operations of a worker.
+- `WorkerFrontier`: the lease, the recent links and the nine operations of a worker.
 - `FrontierReader`: reads that change nothing.
 - `OperatorFrontier`: the reads, and what a start, a command or the supervisor changes.
 """
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         HostState,
         Link,
         Orders,
+        QueuedUrl,
         QueueEntry,
         Reason,
         SeedOutcome,
@@ -76,7 +77,7 @@ class FrontierLookups(Protocol):
 
 
 class WorkerFrontier(FrontierLookups, Protocol):
-    """What a worker needs: `lease_s`, `recent`, and eight operations, three of them lookups.
+    """What a worker needs: `lease_s`, `recent`, and nine operations, four of them lookups.
 
     Each operation is one transaction: it happens completely or not at all. All operations are synchronous: a worker
     calls them from one thread of its own. The contract passes waits, never times.
@@ -120,6 +121,14 @@ class WorkerFrontier(FrontierLookups, Protocol):
         One transaction. A visit whose epoch no longer matches still delivers its facts (links, settled
         URLs, robots rules) but changes no schedule. A barred URL leaves the queue and the known URLs, so that
         links and `admit` can bring it back; it counts as given up.
+        """
+
+    def look_ahead(self, site: str, epoch: int, urls: int) -> list[QueuedUrl]:
+        """Return the first URLs in the queue of a site that this worker owns by this claim, those in hand included.
+
+        So a worker gets more URLs of a site before it runs dry. Nothing changes: the worker knows which of them it has
+        in hand. There are none if the site is not this worker's any more, and none if a limit of pages is set: only a
+        claim reserves pages. URLs that wait for a retry, or whose host is blocked, are left out.
         """
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:

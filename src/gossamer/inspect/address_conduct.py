@@ -1,8 +1,9 @@
 """Checks from the crawl log that no address got more requests than promised, whatever the names and the workers.
 
-The promise: a worker leaves `address_delay` between two requests to an address, and in any ten seconds the workers of
-all machines together send at most ten seconds / `address_delay` requests to it, and one for each worker. Times are
-those of the machines' wall clocks. A difference between two of them changes no count: each worker keeps its own share.
+The promise, for requests to all sites but the operator's own: a worker leaves `address_delay` between two requests to
+an address, and in any ten seconds the workers of all machines together send at most ten seconds / `address_delay`
+requests to it, and one for each worker. Times are those of the machines' wall clocks. A difference between two of them
+changes no count: each worker keeps its own share.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _value_at(delays: list[AddressDelay], text: Callable[[AddressDelay], str]) -
 _CROWDED: Final = """
 addressed as (
     select site, url, address, worker, epoch_us(started_at) as began_us, {delay}::double as address_delay_s
-    from requests where address <> ''
+    from requests where address <> '' and coalesce(parallel, 0) = 0
 ),
 paced as (
     select * from addressed where address_delay_s > 0 and ({for_all} or address not in ({own}))

@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 
 SLACK_S: Final = 0.005  # between two clocks
 ROBOTS_SLACK_S: Final = 60.0
+TOLD_S: Final = 1.0  # requests that had begun when an answer asked for a wait are sent within this
 NEVER_US: Final = 1 << 62
 SUPPOSED_ANSWER_BYTES: Final = 4_000  # memory that an answer takes in a worker, besides its body
 COLUMNS: Final = (
-    "site, url, kind, status, reason, began_us, over_before_us, last_robots_us, gap_s, needed_s, continues, what"
+    "site, url, kind, status, reason, began_us, over_before_us, last_robots_us, gap_s, needed_s, continues, parallel, "
+    "what"
 )
 REPORTED_S: Final = 120.0  # after this time a worker has reported a wait, or begins no more turns
 
@@ -158,6 +160,8 @@ def _judged(
         before=_delay_at("over_before_us", delays),
         then=_delay_at("began_us", delays),
         slack_s=SLACK_S,
+        slack_us=int(SLACK_S * 1e6),
+        told_us=int(TOLD_S * 1e6),
         step_s=settings.get("step_gap", PaceSettings().step_gap_s),
         robots_us=int((MAX_CACHE_S + ROBOTS_SLACK_S) * 1e6),
         day_us=int((KEEP_S - ROBOTS_SLACK_S) * 1e6),
@@ -201,7 +205,7 @@ select count(*) as requests, count(distinct site) as sites, count(*) filter (not
 from judged where {where}
 """
 _NAMED: Final = """
-select site, url, began_us / 1e6 as began_at, what, gap_s, needed_s
+select site, url, began_us / 1e6 as began_at, what, gap_s, needed_s, parallel
 from judged where {where} and what <> '' order by began_us limit {at_most}
 """
 _CROWDED: Final = """
@@ -228,6 +232,8 @@ _SENTENCES: Final = {
     "crowded": "was request number {asked} to {address} within ten seconds; its workers ({workers}) together may send "
     "{allowed:g}",
     "hurried": "came {gap_s:.3f} s after the last request of its worker to {address}, instead of {needed_s:g} s",
+    "lanes": "was one request too many at once for its site, which is yours: it may get {parallel}",
+    "unwaited": "came during a wait that its site, which is yours, had asked for",
     "elsewhere_again": "was requested twice within a day because another site's robots.txt redirects there",
 }
 
@@ -235,13 +241,15 @@ _SENTENCES: Final = {
 # does a failure under https before http is tried, for a seed whose scheme was a guess. A page with a status of 2xx
 # that is not stored may have been a redirect inside the page. A worker that was stopped for longer than its lease
 # receives an answer only when it continues: then only the time of its request is known.
+# A site of the operator's own may get several requests at once (`parallel`), and none during a wait that it asks for.
 # The targets of other sites' robots.txt redirects are requested outside of turns: by each worker once per delay of a
 # site, and once a day for each URL, unless that failed, or the worker had so many answers since that it forgot this
 # one.
 _JUDGED: Final = """
 with named as (
-    select *, regexp_extract(url, '^[a-z]+://[^/]+') as host, epoch_us(started_at) as began_us,
-        epoch_us(ended_at) as over_us, max(epoch_us(ended_at)) over (partition by worker) as lived_us
+    select * replace (coalesce(parallel, 0) as parallel), regexp_extract(url, '^[a-z]+://[^/]+') as host,
+        epoch_us(started_at) as began_us, epoch_us(ended_at) as over_us,
+        max(epoch_us(ended_at)) over (partition by worker) as lived_us
     from requests
 ),
 noticed as (
@@ -258,20 +266,34 @@ asked as (
         lag(began_us) over turn as began_before_us, lag(worker) over turn as worker_before,
         lag(wait_s) over turn as wait_before_s, lag(lived_us) over turn as lived_before_us,
         max(over_us) over (turn rows between unbounded preceding and 1 preceding) as over_before_us,
+        max(case when wait_s > 0 then over_us end) over own_turns as told_us,
+        max(case when wait_s > 0 then over_us + wait_s * 1e6 end) over own_turns as wait_until_us,
         max(case kind when 'robots' then began_us end) over (
             partition by host order by began_us, over_us rows between unbounded preceding and 1 preceding
         ) as robots_us,
         max(case kind when 'robots' then over_us end) over (partition by site) as last_robots_us
-    from noticed window turn as (partition by site order by began_us, over_us)
+    from noticed window turn as (partition by site order by began_us, over_us),
+        own_turns as (
+            partition by site, worker order by began_us, over_us rows between unbounded preceding and 1 preceding
+        )
+),
+under_way as (
+    select site, url_hash, began_us, sum(step) over (partition by site order by at_us, step) as under_way
+    from (
+        select site, url_hash, began_us, began_us + {slack_us} as at_us, 1 as step from named where parallel > 1
+        union all select site, null, null, over_us, -1 from named where parallel > 1
+    )
 ),
 timed as (
-    select *, (began_us - over_before_us) / 1e6 as gap_s, least({before}, {then})::double as delay_s,
+    select *, case when parallel <= 1 then (began_us - over_before_us) / 1e6 end as gap_s,
+        least({before}, {then})::double as delay_s,
         greatest(
             delay_s,
             case when worker_before = worker or lived_before_us > over_before_us + {reported_us} then wait_before_s end
         ) as needed_s,
         coalesce(
             case
+                when parallel > 1 then false
                 when reason_before in ({nothing_under_https}) and host_before like 'https://%' and host like 'http://%'
                     then regexp_replace(host_before, '^https(.*?)(:80)?$', 'http\\1') = host
                 when kind_before = 'robots' then reason_before = '' and status_before <> 429 and status_before < 500
@@ -280,7 +302,7 @@ timed as (
                 else status_before between 200 and 299 and hash_before not in (select url_hash from pages)
             end, false
         ) as continues
-    from asked
+    from asked left join under_way using (site, url_hash, began_us)
 ),
 in_turns as (
     select *,
@@ -289,7 +311,10 @@ in_turns as (
             when kind <> 'robots' and robots <> 'allowed' then 'disallowed'
             when kind <> 'robots' and {alone} and (robots_us is null or began_us - robots_us > {robots_us})
                 then 'unasked'
-            when over_before_us is null then ''
+            when under_way > parallel then 'lanes'
+            when parallel > 1 and began_us > told_us + {told_us} and began_us + {slack_us} < wait_until_us
+                then 'unwaited'
+            when over_before_us is null or parallel > 1 then ''
             when continues and gap_s + {slack_s} < least({step_s}, delay_s) then 'step'
             when not continues and gap_s + {slack_s} < needed_s then 'early'
             else ''

@@ -37,6 +37,7 @@ class Terms:
     traps: TrapSettings
     agent: str  # the crawler's name, by which pages may address it
     site_delay_s: float  # of this site: the crawl's delay, or a longer one that the operator gave this site
+    parallel: int = 0  # requests at once that this site may get, if it is the operator's own; 0 if it is not
     in_file: Exclusions = field(default_factory=Exclusions)  # of the exclusion file
     now_at: float  # Unix seconds
     year: int
@@ -117,8 +118,16 @@ def site_facts(site: SiteState | None, terms: Terms) -> list[tuple[str, str]]:
     turn = f"in hand of worker {site.owner}" if site.owner is not None else turn
     return [
         ("site", f"{site.site}, {site.queued:,} queued, {turn}"),
-        ("pace", f"delay {delay(terms.site_delay_s)}{asks}{failed}"),
+        ("pace", f"delay {delay(terms.site_delay_s)}{asks}{failed}{_lanes_in_words(site, terms)}"),
     ]
+
+
+def _lanes_in_words(site: SiteState, terms: Terms) -> str:
+    """Return how many requests at once a site gets, if it is the operator's own."""
+    if not terms.parallel:
+        return ""
+    lanes = 1 if terms.site_delay_s or site.own_delay_s else terms.parallel
+    return f"; the site is yours: up to {count(lanes, 'request')} at once"
 
 
 def awaits_robots(host: HostState) -> bool:

@@ -125,6 +125,10 @@ class RequestRow(NamedTuple):
         str,
         Stored(TEXT, "the mark of a challenge or block page that came in place of the page; empty if none", REPEATS),
     ] = ""
+    parallel: Annotated[
+        int,
+        Stored(INT16, "how many requests at once the site may get, if it belongs to the operator; 0 if not", REPEATS),
+    ] = 0
 
 
 class LinkRow(NamedTuple):

@@ -39,6 +39,21 @@ class PaceSettings:
         default=None,
         metadata={"help": "A file of longer delays for single sites, one per line, written like example.org=300."},
     )
+    own: tuple[str, ...] = field(
+        default=(),
+        metadata={
+            "help": "A site that belongs to you, written like example.org. With a delay of 0 it gets several requests "
+            "at once (parallel), and the limits per address do not apply to it. Its robots.txt is obeyed like any other.",
+        },
+    )
+    parallel: int = field(
+        default=8,
+        metadata={
+            "help": "The most requests at once that each of your own sites gets, with a delay of 0; fewer while it "
+            "answers with 429 or 503, or takes longer to answer. Lower it to spare your server.",
+            "minimum": 1,
+        },
+    )
     address_delay_s: float | None = field(
         default=None,
         metadata={

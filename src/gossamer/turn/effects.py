@@ -38,3 +38,5 @@ class TurnResult(NamedTuple):
     wait: TurnWait  # from then to the site's next turn, and its cause
     urgent: bool = False  # the wait is longer than a crash may forget: report it at once
     bug: Exception | None = None  # a bug of ours that ended the turn
+    response_s: float = 0.0  # how long its last answer took
+    failed: bool = False  # the site did not answer, or is in trouble

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gossamer.parse.wishes import reserves_ai
 from gossamer.records import Barred, Done, Fetched, GivenUp, Kind, Link, ParseFailed, Reason, RequestKind
 from gossamer.rules.answers import Kept, Moved, Refused, TryLater
-from gossamer.rules.hosts import refusal_of, rules_allowing
+from gossamer.rules.hosts import is_fresh, refusal_of, rules_allowing
 from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical
 from gossamer.rules.robots import robots_signals
 from gossamer.rules.scope import FOREIGN_RANK, is_blocked, is_same_crawl, may_follow_links
@@ -74,6 +74,9 @@ def _get_page(turn: Turn) -> Generator[Step, Any, None]:
     A chain that is too long for one turn ends: its next page is queued and gets a turn of its own.
     """
     url = turn.queued
+    if not turn.site.is_alone and not is_fresh(turn.site.hosts.get(url.host), turn.now.wall_at):
+        turn.site.urls.appendleft(url)  # only one turn at a time asks for robots.txt: its turn comes when it is alone
+        return
     following: QueuedUrl | None = url
     if url.kind == Kind.SITEMAP:
         following = url._replace(url=submission_of(url.url).url)

@@ -41,7 +41,11 @@ def follow_redirect(turn: Turn, url: QueuedUrl, location: str) -> Generator[Step
     turn.effects.links.append(Link(*named, url.depth, rank, seeded, hops, url.url_hash, kind))
     if not is_same_crawl(named, url, site=turn.site.site, scope=turn.settings.scope.scope):
         return None
-    if not (yield from _admit_target(turn, named)) or (yield from _check_block(turn, named.host)):
+    if not (yield from _admit_target(turn, named)):
+        return None
+    if turn.site.site in turn.settings.in_lanes and not turn.closes_canonical_loop:
+        return None  # another turn of the site may lead there at the same time: it gets a turn of its own
+    if (yield from _check_block(turn, named.host)):
         return None
     return QueuedUrl(*named[:2], named.host, url.depth, url.rank, hops, 0, kind, url.url_hash)
 

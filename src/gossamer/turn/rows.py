@@ -27,6 +27,7 @@ def request_row(
     delay_s: float,
     via: bytes = NO_HASH,
     url_hash: bytes | None = None,
+    parallel: int = 0,
 ) -> RequestRow:
     """Return a line of the crawl log. Whether a page is a block page is known only when it was parsed."""
     status, reason, size = (
@@ -52,6 +53,7 @@ def request_row(
         redirect_to="" if is_page else _target_of(answer),
         via=via,
         blocked="" if is_page else _block_of(answer, kind),
+        parallel=parallel,
     )
 
 

@@ -28,6 +28,7 @@ class TurnSettings:
     """All the settings by which turns are decided."""
 
     pace: PaceSettings
+    in_lanes: frozenset[str] = frozenset()  # sites that may have several turns at once
     site_delays_s: Mapping[str, float]  # of single sites, where the operator wants more than the delay of all
     robots: RobotsSettings
     keeping: KeepingSettings

@@ -61,9 +61,10 @@ class Turn:
     """One visit to a site: what it takes to get one page."""
 
     __slots__ = (
-        "_asking", "_failures_before", "_settled", "bug", "closes_canonical_loop", "crowded_out", "current", "effects",
-        "ended_s", "exclusions", "found_own", "guess", "memories", "now", "queued", "response_s", "retry_after_s",
-        "rules", "settings", "silence", "site", "troubled_host", "visited", "year",
+        "_asked_host", "_asking", "_failures_asked", "_failures_before", "_settled", "_silent_asked", "bug",
+        "closes_canonical_loop", "crowded_out", "current", "effects", "ended_s", "exclusions", "found_own", "guess",
+        "memories", "now", "queued", "response_s", "retry_after_s", "rules", "settings", "silence", "site",
+        "troubled_host", "visited", "year",
     )  # fmt: skip
 
     def __init__(
@@ -91,6 +92,9 @@ class Turn:
         self.crowded_out: WaitCause | None = None  # why the worker turned the site away, if it did
         self.bug: Exception | None = None
         self._asking = False
+        self._asked_host = ""  # of its last request
+        self._failures_asked = site.failures  # of the site, when that was made
+        self._silent_asked = 0  # how often the host had been silent
         self._failures_before = site.failures  # before its last answer
         self._settled: set[bytes] = set()
 
@@ -110,7 +114,7 @@ class Turn:
         """
         if self.ended_s is not None:  # plant: no-step-gap
             self.now = yield Wait(until_s=self.ended_s + step_gap_s(self.settings.pace, self.site.delay_s))
-        self._asking = True
+        self._note_asking(page.host)
         is_page = url == page.url
         asked: Asked = yield Ask(
             url=url,
@@ -139,6 +143,13 @@ class Turn:
             if is_silence(answer):
                 self.response_s = 0.0
         return answer
+
+    def _note_asking(self, host: str) -> None:
+        """Note what is known as a request is made: requests of other turns may end while it is under way."""
+        self._asking = True
+        self._asked_host, self._failures_asked = host, self.site.failures
+        state = self.site.hosts.get(host)
+        self._silent_asked = state.silent if state else 0
 
     def tries(self, url: QueuedUrl) -> int:
         """Return the failures that a URL and its host have behind them."""
@@ -197,7 +208,8 @@ class Turn:
         self._failures_before = self.site.failures
         if is_answered(answer) and not (isinstance(answer, Failed) and self.is_excused(answer)):
             in_trouble = shows_trouble(answer)
-            self.site.failures = self.site.failures + 1 if in_trouble else 0
+            # Requests that were under way at once, and failed at once, are one failure.
+            self.site.failures = max(self.site.failures, self._failures_asked + 1) if in_trouble else 0
             self.troubled_host = url.host if in_trouble else ""
             state = self.site.hosts.get(url.host)
             if state and state.silent:
@@ -273,9 +285,12 @@ class Turn:
         """Note that a host did not answer. Its site backs off as well only if none of its hosts answers."""
         site, reason = self.site, self.silence
         assert reason is not None, "a host is silent for a reason"
+        known = site.hosts.get(host)
+        if known is not None and host == self._asked_host and known.silent > self._silent_asked:
+            return known  # another request was under way at once: its silence counts for both
         if reason not in NO_ADDRESS and not any(map(answers, site.hosts.values())):
             site.failures += 1
-        state = after_silence(site.hosts.get(host), host=host, reason=reason, settings=self.settings.pace)
+        state = after_silence(known, host=host, reason=reason, settings=self.settings.pace)
         self.note_host(state)
         return state
 
@@ -325,6 +340,8 @@ class Turn:
             wait=with_slowness(asked, delay_s=site.delay_s, response_s=self.response_s),
             urgent=(self.retry_after_s or 0.0) > site.delay_s,  # plant: long-wait-not-urgent
             bug=self.bug,
+            response_s=self.response_s,
+            failed=bool(self.troubled_host or self.silence),
         )
 
     def _share_wait(self) -> TurnWait | None:

@@ -117,6 +117,10 @@ class AddressGate:
             return None
         return self._grant(address, host)
 
+    def pass_by(self, addresses: Sequence[str], host: str) -> Permit:
+        """Return leave for a request to which no limit per address applies."""
+        return Permit(None, self.pick(addresses), host)
+
     def book(self, address: str) -> float | None:
         """Return when a site can be requested that had better be given back until then; None: it may be parked."""
         place = self._bench.parked_at(address) + 1

@@ -16,9 +16,10 @@ from gossamer.records import GONE, Batch, Claimed, CrawlState, Release, Visit
 from gossamer.turn.steps import UNAVAILABLE
 from gossamer.wording import count
 from gossamer.worker.link_lane import HEAVY_LINKS, LinkLane
+from gossamer.worker.look_ahead import LookAhead, look_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from concurrent.futures import Executor
 
     from gossamer.frontier import WorkerFrontier
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gossamer.turn.steps import Missing
     from gossamer.urls import Url
     from gossamer.workbench import SiteInHand, Workbench
+    from gossamer.worker.look_ahead import Ahead, Look
     from gossamer.worker.membership import Membership
 
 log = logging.getLogger(__name__)
@@ -114,6 +116,7 @@ class _Exchanged:
 
     lost: tuple[tuple[str, int], ...]  # sites, by epoch, that are not ours any more
     claimed: Claimed | Gone | None
+    ahead: list[Ahead]  # more URLs of sites in hand
     disk_trouble: str  # empty if there is room
     joins: int  # of the member that handed it in
 
@@ -142,6 +145,7 @@ class FrontierClient:
         self._membership = membership
         self._store = store
         self._bench = bench
+        self._ahead = LookAhead((), bench)
         self._disk = disk
         self._batch_s = batch_s
         self._clock = clock
@@ -153,6 +157,10 @@ class FrontierClient:
         self._is_stopping = False
         self._is_unsure = False  # the result of the last operation is unknown
         self._claim_from_s = -float("inf")  # no claim before then is of use
+
+    def look_ahead_for(self, sites: Collection[str]) -> None:
+        """Get more URLs of these sites, which may have several turns at once, before they run dry."""
+        self._ahead = LookAhead(sites, self._bench)
 
     # ------------------------------------------------------------------ what turns need
 
@@ -188,6 +196,10 @@ class FrontierClient:
                 self._report.lane_links += portion
                 self._urgent.set()
                 await asyncio.shield(self._committed)
+
+    def hurry(self) -> None:
+        """Do not wait for the next regular batch: a site could go on."""
+        self._urgent.set()
 
     def release(self, site: SiteInHand, due_s: float) -> None:
         """Report that a site is given back; its next turn may begin at `due_s`."""
@@ -267,8 +279,9 @@ class FrontierClient:
             try:
                 # What the thread needs to know of the workbench is told beforehand: it belongs to the event loop.
                 wanted = self._wanted_sites()
+                looks = self._ahead.wanted()
                 held = self._held(report) if self._is_unsure else {}  # plant: failed-report-not-held
-                exchanged = await self._run(lambda: self._hand_in(report, held, wanted))  # noqa: B023
+                exchanged = await self._run(lambda: self._hand_in(report, held, wanted, looks))  # noqa: B023
                 break
             except (OSError, FrontierError) as error:
                 attempts += 1
@@ -277,6 +290,8 @@ class FrontierClient:
                 self._note_failure(error)
                 await asyncio.sleep(backoff_s(attempts, first_s=1.0, most_s=MAX_BACKOFF_S))
         committed.set_result(None)
+        self._ahead.fill(exchanged.ahead, self._clock())
+        self._ahead.settle(report.turns)
         if report.lane_links and (report.turns or report.releases):
             self.lane.rest(self._clock() - began_s, self._clock())
         self._note_disk(exchanged.disk_trouble)
@@ -298,6 +313,7 @@ class FrontierClient:
         now_s = self._clock()
         for claim in claimed.claims:
             self._bench.take_in(claim, now_s)
+            self._ahead.take_in(claim)
         wait_s = MAX_CLAIM_WAIT_S if claimed.wait_s is None else min(claimed.wait_s, MAX_CLAIM_WAIT_S)
         # A site that was released during the claim was not free yet: `wait_s` does not know it.
         self._claim_from_s = now_s if claimed.claims else min(now_s + wait_s, self._report.first_due_s())
@@ -311,7 +327,7 @@ class FrontierClient:
     async def _run(self, operation: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, operation)
 
-    def _hand_in(self, report: Report, held: Mapping[str, int], wanted: int) -> _Exchanged:
+    def _hand_in(self, report: Report, held: Mapping[str, int], wanted: int, looks: Sequence[Look]) -> _Exchanged:
         """Sync what was stored, then complete, then claim: a completed page is on the disk."""
         self._store.sync()  # plant: completed-page-not-synced
         lost: tuple[tuple[str, int], ...] = ()
@@ -323,12 +339,15 @@ class FrontierClient:
                 # plant: failed-report-taken-for-done
                 lost += self._frontier.complete(report.batch(self._clock())).lost
                 report.is_completed = True
+            ahead = look_ahead(self._frontier, looks)
             disk_trouble = self._disk.check()
             claimed = self._frontier.claim(wanted) if wanted and not disk_trouble else None
         except FrontierError:
             self._is_unsure = True  # plant: unknown-result-not-checked
             raise
-        return _Exchanged(lost=lost, claimed=claimed, disk_trouble=disk_trouble, joins=self._membership.joins)
+        return _Exchanged(
+            lost=lost, claimed=claimed, ahead=ahead, disk_trouble=disk_trouble, joins=self._membership.joins
+        )
 
     # ------------------------------------------------------------------ trouble
 

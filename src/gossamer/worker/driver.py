@@ -28,6 +28,7 @@ from gossamer.worker.admission import TURNS_PER_REQUEST, Load, Room, TurnSlots, 
 from gossamer.worker.client import FrontierClient
 from gossamer.worker.link_lane import HEAVY_LINKS
 from gossamer.worker.membership import Membership
+from gossamer.worker.own_sites import OwnSiteLanes
 from gossamer.worker.performer import Performer
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class Worker:
         self._is_stopping = False
         self._changed = asyncio.Event()  # there may be something to begin, or to stop
         self._turns: set[asyncio.Task[None]] = set()
+        self._lanes = OwnSiteLanes(terms.own, parts.bench, parts.wall_clock)
         self._room = Room(terms.in_flight, release_body=parts.fetcher.release)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
         self._membership = _membership(parts, terms, self._thread, died=self._drop_all)
@@ -119,6 +121,7 @@ class Worker:
             batch_s=terms.worker.batch_s,
             clock=parts.clock,
         )
+        self._client.look_ahead_for(self._lanes.sites)
         self._memories = _memories(parts, terms, self._membership.orders)
         self._gate = _address_gate(parts, terms, announce=self._changed.set)
         self._performer = Performer(
@@ -206,10 +209,16 @@ class Worker:
             found = self._parts.fetcher.recall(url.host)
             if found is None:
                 return site, None  # its turn looks it up
-            if permit := self._gate.try_enter(found, url.host):
+            if permit := self._enter(site, found, url.host):
                 return site, permit
             self._park(site, found)
         return None, None
+
+    def _enter(self, site: SiteInHand, addresses: Sequence[str], host: str) -> Permit | None:
+        """Return leave for the first request of a turn, if an address is due, or the site is the operator's own."""
+        if site.site in self._terms.own.names:
+            return self._gate.pass_by(addresses, host)
+        return self._gate.try_enter(addresses, host)
 
     def _park(self, site: SiteInHand, addresses: Sequence[str]) -> None:
         """Let a site wait for an address, or give it back if that takes long: there may be any number of such sites."""
@@ -301,7 +310,7 @@ class Worker:
         url, permit = site.urls[0], None
         found = await self._parts.fetcher.locate(url.url)
         if not isinstance(found, Failed):
-            permit = self._gate.try_enter(found, url.host)
+            permit = self._enter(site, found, url.host)
             if permit is None:
                 self._park(site, found)
                 return
@@ -321,6 +330,8 @@ class Worker:
                 await self._pass_links(result.effects)
             self._client.note(site, result.effects, urgent=result.urgent)  # plant: result-not-reported
             self._figures.count(result.effects)
+            if self._lanes.sites:
+                self._lanes.note(site, result)
             if result.bug or result.effects.hook_failures or result.wait.cause in SHARE_CAUSES:
                 self._note_surprises(site, result, due_s)
         except Exception:  # the turn itself could not end: give the site back at its full delay
@@ -334,16 +345,20 @@ class Worker:
                 slots.release()
             if slots.permit is not None:
                 slots.permit.end()  # the turn needed no request
-        if not self._bench.finish(site, due_s):
-            self._client.release(site, due_s)
+        self._end(site, due_s)
 
     async def _drive(self, site: SiteInHand, slots: TurnSlots) -> TurnResult:
         """Perform the steps of a turn until it returns. A cancelled or failed step is thrown into it."""
         perform = self._performer.perform
         now = Moment(self._clock(), self._parts.wall_clock())
+        if self._lanes.sites:
+            self._lanes.begin(site)
         turn = take_turn(site, settings=self._terms.turn, memories=self._memories, now=now)
         try:
             step = next(turn)
+            if self._lanes.sites:
+                self._lanes.widen(site, now.clock_s)
+                self._changed.set()
             while True:
                 try:
                     reply = await perform(step, site, slots)
@@ -360,7 +375,9 @@ class Worker:
     def _end(self, site: SiteInHand, due_s: float) -> None:
         """End a turn: the site keeps its place on the workbench, or is given back if nothing of it is in hand."""
         if not self._bench.finish(site, due_s):
-            self._client.release(site, due_s)
+            self._client.release(site, site.due_s)
+        elif site.lanes > 1 and not site.urls:
+            self._client.hurry()  # its other turns go on, and there may be more URLs
 
     async def _pass_links(self, effects: Effects) -> None:
         with suppress(asyncio.CancelledError):  # then the links that are left go with the last reports

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gossamer.rules.lanes import OwnSites
 from gossamer.rules.outage import OutageSettings
 from gossamer.rules.shares import SiteShares
 from gossamer.turn import Hooks
@@ -54,5 +55,6 @@ class WorkerTerms:
     per_address: int  # requests at once
     exclusions: Exclusions  # of settings and files; the operator's orders come on top
     turn: TurnSettings
+    own: OwnSites = field(default_factory=OwnSites)
     outage: OutageSettings = field(default_factory=OutageSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)

@@ -137,7 +137,7 @@ class Performer:
         permit: Permit | Crowded | Failed | None
         permit, slots.permit = slots.permit, None
         if permit is None or not step.url.startswith(f"{permit.host}/"):
-            permit = await self._obtain_permit(step.url, permit)
+            permit = await self._obtain_permit(step.url, permit, is_own=site.site in self._terms.own.names)
         answer: Fetched | Failed | Missing = NOT_SENT
         if isinstance(permit, Failed):
             answer = permit
@@ -165,7 +165,7 @@ class Performer:
                 self._parts.store.keep_request(row)
         return Asked(answer=answer, moment=now)
 
-    async def _obtain_permit(self, url: str, former: Permit | None) -> Permit | Crowded | Failed:
+    async def _obtain_permit(self, url: str, former: Permit | None, *, is_own: bool) -> Permit | Crowded | Failed:
         """Wait until an address of a URL is due; the turn may have begun with a permit for the same name."""
         host = host_of(url)
         if former is not None:
@@ -173,17 +173,21 @@ class Performer:
                 return former
             former.end()
         found = await self._parts.fetcher.locate(url)
-        return found if isinstance(found, Failed) else await self._gate.enter(found, host)
+        if isinstance(found, Failed):
+            return found
+        return self._gate.pass_by(found, host) if is_own else await self._gate.enter(found, host)
 
     def _has_lease(self) -> bool:
         return self._parts.clock() < self._membership.lease.starts_until_s
 
     def _may_send(self, step: Ask, site: SiteInHand) -> bool:
         """Return whether a request may still be sent: the lease holds, nothing stops us, the operator allows it."""
-        member = self._membership
+        member, now_s = self._membership, self._parts.clock()
         # plant: request-without-lease
-        if self._parts.clock() >= member.lease.starts_until_s or (self._is_finishing and not step.finishing):
+        if now_s >= member.lease.starts_until_s or (self._is_finishing and not step.finishing):
             return False
+        if site.due_s > now_s:  # plant: wait-of-other-turn-ignored
+            return False  # an answer to another turn, which was under way at once, asked for a wait
         orders = member.orders
         if site.site in orders.sites:  # plant: excluded-site-sent
             return False
@@ -276,6 +280,7 @@ class Performer:
             delay_s=delay_s,
             via=own.via if own else NO_HASH,
             url_hash=own.url_hash if own else None,
+            parallel=self._parallel(site, delay_s) if own else 0,
         )
         self._parts.figures.request(row)
         if row.bytes >= _LEAST_BYTES or (row.reason and answer.duration_s >= _LEAST_SILENCE_S):
@@ -286,6 +291,11 @@ class Performer:
         else:
             self._outage.answered_s = now_s
         return row
+
+    def _parallel(self, site: str, delay_s: float) -> int:
+        """Return how many requests at once a site may get if it belongs to the operator; 0 if it does not."""
+        own = self._terms.own
+        return 0 if site not in own.names else 1 if delay_s else own.parallel
 
     def _spend(self, answer: Fetched | Failed, site: str, now_s: float) -> None:
         """Charge a site for a request that took much, and note what others wait for."""

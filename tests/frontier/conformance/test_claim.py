@@ -377,3 +377,61 @@ def test_a_dead_workers_share_goes_to_the_living(lab: Lab) -> None:
     mine.add([link(f"s{n}.test/") for n in range(10)])
     mine.recover(dead)
     assert len(claim(mine, 100)) == 10
+
+
+# ---------------------------------------------------------------------------- more URLs of a site in hand
+
+
+def test_a_worker_sees_the_queue_of_a_site_that_it_owns_in_the_order_of_a_claim(new_lab: Callable[..., Lab]) -> None:
+    frontier, _ = new_lab(delay_s=0).join()
+    frontier.add([*links("a.test", 60), link("a.test/first", 0), link("b.test/"), link("a.test/later", rank=5)])
+    owned = next(one for one in claim(frontier) if one.site == "a.test")
+    ahead = frontier.look_ahead("a.test", owned.epoch, 100)
+    assert ahead[:50] == list(owned.urls)
+    assert len(ahead) == 62
+    assert ahead[-1].url == "https://a.test/later"
+    complete(frontier, owned, wait_s=None, links=[link("a.test/new", 0)])
+    ahead = frontier.look_ahead("a.test", owned.epoch, 3)
+    assert [url.url for url in ahead] == [f"https://a.test/{path}" for path in ("new", "49", "50")]
+
+
+def test_a_worker_sees_nothing_of_a_site_that_it_does_not_own(lab: Lab) -> None:
+    (one, _), (other, _) = lab.join(), lab.join()
+    one.add(links("a.test", 3))
+    (owned,) = claim(one)
+    assert other.look_ahead("a.test", owned.epoch, 10) == []
+    assert one.look_ahead("a.test", owned.epoch + 1, 10) == []
+    assert one.look_ahead("b.test", 1, 10) == []
+    complete(one, owned, links=links("a.test", 5))
+    assert one.look_ahead("a.test", owned.epoch, 10) == []
+
+
+def test_urls_that_wait_are_not_seen_ahead(new_lab: Callable[..., Lab]) -> None:
+    frontier, _ = new_lab(delay_s=0).join()
+    frontier.add([link("a.test/"), link("a.test/x")])
+    (owned,) = claim(frontier)
+    blocked = HostState(host="https://www.a.test", failures=1, failing_since=5.0, blocked_s=600)
+    again = next(url for url in owned.urls if url.url.endswith("/x"))
+    frontier.complete(
+        Batch(
+            links=[link("www.a.test/"), link("a.test/y")],
+            visits=[
+                Visit(
+                    site="a.test", epoch=owned.epoch, outcomes=[(again.url_hash, Retry(wait_s=60))], hosts=[blocked],
+                )
+            ],
+        )
+    )  # fmt: skip
+    assert [url.url for url in frontier.look_ahead("a.test", owned.epoch, 10)] == [
+        "https://a.test/",
+        "https://a.test/y",
+    ]
+
+
+@pytest.mark.parametrize("limit", ["page_limit", "site_limit"])
+def test_with_a_limit_of_pages_only_a_claim_brings_urls(new_lab: Callable[..., Lab], limit: str) -> None:
+    frontier, _ = new_lab(delay_s=0, **{limit: 100}).join()
+    frontier.add(links("a.test", 60))
+    (owned,) = claim(frontier)
+    assert len(owned.urls) == 50
+    assert frontier.look_ahead("a.test", owned.epoch, 100) == []

@@ -24,7 +24,7 @@ from gossamer.frontier.postgres.completing import record_visits
 from gossamer.frontier.postgres.database import Opening, PostgresDatabase
 from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
 from gossamer.frontier.postgres.listing import list_queue, list_site_queue, list_sites
-from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url
+from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url, look_ahead
 from gossamer.frontier.postgres.recovering import (
     LeaseWatch,
     check_terms,
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         Gone,
         HostState,
         Link,
+        QueuedUrl,
         QueueEntry,
         Reason,
         SiteState,
@@ -340,6 +341,9 @@ class PostgresFrontier:
         except FrontierError:
             self.recent.clear()
             raise
+
+    def look_ahead(self, site: str, epoch: int, urls: int) -> list[QueuedUrl]:
+        return look_ahead(self._database, site, epoch, urls)
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         def work(tx: PostgresTransaction) -> dict[str, int]:

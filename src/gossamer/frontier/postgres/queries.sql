@@ -638,6 +638,22 @@ FROM site s WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id > %(
 SELECT name, rules, expires_at, failures, failing_since, blocked_until, silent, given_up
 FROM host WHERE shard = %(shard)s AND crawl = %(crawl)s AND site_id = %(site_id)s AND rules IS NOT NULL ORDER BY name
 
+-- name: look_ahead
+-- Reads the head of the queue of a site that a worker owns, in the order of fetching, without URLs of blocked hosts.
+SELECT q.url, q.url_hash, q.host, q.depth, q.rank, q.hops, q.tries, q.kind, q.via
+FROM (SELECT q.*, left(q.url, 7 + position('/' IN substr(q.url, 9))) AS host
+      FROM site s CROSS JOIN LATERAL (
+          SELECT * FROM queue q
+          WHERE q.shard = %(shard)s AND q.crawl = %(crawl)s AND q.site_id = %(site_id)s AND q.not_before = 0
+          ORDER BY q.rank, q.depth, q.seq LIMIT %(urls)s) q
+      WHERE s.shard = %(shard)s AND s.crawl = %(crawl)s AND s.site_id = %(site_id)s
+        AND s.owner = %(worker)s AND s.epoch = %(epoch)s) q
+LEFT JOIN LATERAL (
+    SELECT h.blocked_until FROM host h
+    WHERE h.shard = %(shard)s AND h.crawl = %(crawl)s AND h.site_id = %(site_id)s AND h.name = q.host LIMIT 1) h ON true
+WHERE coalesce(h.blocked_until, 0) <= %(now_ms)s
+ORDER BY q.rank, q.depth, q.seq
+
 -- name: walk_queue
 -- One step of a walk over the queue of one site, by key.
 SELECT url, url_hash, rank, depth, tries, not_before, via, added_at FROM queue

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.claiming import host_state
-from gossamer.records import CrawlState, Reason, SiteState, Stats, UrlState, UrlStatus
+from gossamer.records import CrawlState, QueuedUrl, Reason, SiteState, Stats, UrlState, UrlStatus
 
 if TYPE_CHECKING:
     from gossamer.frontier.postgres.database import PostgresDatabase, Row
@@ -70,6 +70,16 @@ def find_hosts(database: PostgresDatabase, site: str) -> list[HostState]:
     """Return those hosts of a site whose robots.txt was asked for."""
     with database.snapshot() as tx:
         return [host_state(tx, row) for row in tx.run("site_hosts", **tx.site_key(site)._asdict())]
+
+
+def look_ahead(database: PostgresDatabase, site: str, epoch: int, urls: int) -> list[QueuedUrl]:
+    """Return the first eligible URLs in the queue of a site that this worker owns, unless a limit of pages is set."""
+    with database.snapshot() as tx:
+        if tx.page_limit is not None or tx.has_site_limit:
+            return []
+        owner = {"worker": tx.worker, "epoch": epoch}
+        rows = tx.run("look_ahead", **tx.site_key(site)._asdict(), **owner, now_ms=tx.now_ms, urls=urls)
+    return [QueuedUrl(*row) for row in rows]
 
 
 def crawl_stats(database: PostgresDatabase) -> Stats:

@@ -37,6 +37,16 @@ def claim_due(tx: SqliteTransaction, worker: int, sites: int) -> list[Claim]:
     return claims
 
 
+def look_ahead(tx: SqliteTransaction, worker: int, site: str, epoch: int, urls: int) -> list[QueuedUrl]:
+    """Return the first eligible URLs in the queue of a site that a worker owns, unless a limit of pages is set."""
+    row = tx.execute(SQL["visited_site"], {"site": site}).fetchone()
+    is_limited = tx.page_limit is not None or tx.site_limit is not None
+    if is_limited or row is None or (row["owner"], row["epoch"]) != (worker, epoch):
+        return []
+    rows = tx.execute(SQL["next_urls"], {"site_id": row["site_id"], "urls": urls})
+    return [QueuedUrl(*tuple(row)[:9]) for row in rows if (row["blocked_until"] or 0) <= tx.now_ms]
+
+
 def until_claimable(tx: SqliteTransaction) -> float | None:
     """Return how long it is no use to claim, after a claim that yielded nothing."""
     if tx.pages_left == 0:

@@ -18,7 +18,7 @@ from gossamer.frontier.shares import UNCHANGED
 from gossamer.frontier.sqlite.adding import add_links, add_seed_ports, within_scope
 from gossamer.frontier.sqlite.auditing import audit, walk_queued, walk_settled
 from gossamer.frontier.sqlite.barring import forget_done, unbar, wake_spent, walk_all_queued, walk_barred
-from gossamer.frontier.sqlite.claiming import claim_due, until_claimable
+from gossamer.frontier.sqlite.claiming import claim_due, look_ahead, until_claimable
 from gossamer.frontier.sqlite.completing import free_site, owned_sites, record_visit
 from gossamer.frontier.sqlite.database import SQL, Readable, SqliteDatabase, SqliteTransaction
 from gossamer.frontier.sqlite.listing import list_queue, list_site_queue, list_sites
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Gone,
         HostState,
         Link,
+        QueuedUrl,
         QueueEntry,
         Reason,
         SiteState,
@@ -261,6 +262,11 @@ class SqliteFrontier:
         self.recent.remember(admitted)
         count_links(len(batch.links), new)
         return Completion(lost=tuple((visit.site, visit.epoch) for visit in late))
+
+    @_read()
+    def look_ahead(self, site: str, epoch: int, urls: int) -> list[QueuedUrl]:
+        with self._database.snapshot() as tx:
+            return look_ahead(tx, self._worker, site, epoch, urls)
 
     def reconcile(self, held: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         with self._transaction("reconcile") as tx:
