@@ -59,7 +59,7 @@ def test_only_the_files_of_the_dead_are_touched(tmp_path: Path) -> None:
     living = crashed(tmp_path, "w-1")
     crashed(tmp_path, "w")
     (tmp_path / "pages" / "notes.tmp").write_text("the operator's own")
-    living_files = {name: data for name, data in contents(tmp_path).items() if "-w-1-" in name or "notes" in name}
+    living_files = {name: data for name, data in contents(tmp_path).items() if "w-1" in name or "notes" in name}
     assert len(living_files) == 5
     repair(tmp_path, {"w"})
     assert contents(tmp_path).items() >= living_files.items()

@@ -17,6 +17,7 @@ from gossamer.store.cdxj import index_line, read_line, surt, with_checksum, with
 from gossamer.store.names import index_of, open_index_of
 from gossamer.store.scanning import Damage, Record, scan
 from gossamer.store.segments import finish_segment
+from gossamer.store.store import Store, StoreSettings
 from tests.store.samples import fetched, keep, new_store, refusals, segments
 
 if TYPE_CHECKING:
@@ -70,6 +71,33 @@ def test_a_segment_begins_by_saying_who_wrote_it(crawl: Path) -> None:
         assert "software: Gossamer/" in about
         assert "format: WARC File Format 1.1\r\n" in about
         assert "robots: obeyed" in about
+
+
+def test_what_the_operator_tells_is_in_the_first_record_and_in_the_name(tmp_path: Path) -> None:
+    settings = StoreSettings(warc_prefix="NEWS-2026", hostname="crawler1.example.org")
+    agent = {"operator": "you@example.org", "user_agent": "Test/1"}
+    with Store(tmp_path, "w7", settings, **agent, crawl_name="news", clock=lambda: 1_767_225_600.0) as store:
+        keep(store, 0)
+    (segment,) = segments(tmp_path)
+    assert segment.name == "NEWS-2026-20260101000000000-00001-crawler1.example.org~w7.warc.gz"
+    info = next(found for found in scan(segment) if isinstance(found, Record))
+    fields = dict(line.split(": ", 1) for line in info.block.decode().splitlines())
+    assert fields["hostname"] == "crawler1.example.org"
+    assert fields["isPartOf"] == "news"
+    assert fields["http-header-from"] == "you@example.org"
+
+
+def test_a_machine_is_not_named_unless_the_operator_names_it(crawl: Path) -> None:
+    for segment in segments(crawl):
+        assert "-localhost~" in segment.name
+        info = next(found for found in scan(segment) if isinstance(found, Record))
+        assert b"hostname" not in info.block
+
+
+@pytest.mark.parametrize("settings", [{"warc_prefix": ""}, {"warc_prefix": "a/b"}, {"hostname": "my machine"}])
+def test_what_cannot_be_in_the_name_of_a_file_is_refused(settings: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"use letters|write it like"):
+        StoreSettings(**settings)  # type: ignore[arg-type]
 
 
 def test_every_record_names_the_warcinfo_record_of_its_segment(crawl: Path) -> None:

@@ -47,7 +47,7 @@ async def open_worker(
     in_flight = in_flight_limit(settings.fetch.in_flight, raise_descriptor_limit())
     user_agent, email = settings.crawl.user_agent, settings.crawl.email
     figures, networks = Figures(clock), NetworkLedger()
-    store = Store(folder, name, settings.store, operator=email, user_agent=user_agent)
+    store = _store(settings, folder, name)
     async with AsyncExitStack() as stack:
         stack.callback(store.abandon)  # unless the worker has closed it
         agent = {"user_agent": user_agent, "email": email}
@@ -69,6 +69,19 @@ async def open_worker(
         )
         terms = worker_terms(settings, name=name, label=label or name, folder=folder, in_flight=in_flight)
         yield Worker(parts, terms), figures
+
+
+def _store(settings: Settings, folder: Path, name: str) -> Store:
+    """Make the store of a worker; archives tell who crawled."""
+    crawl = settings.crawl
+    return Store(
+        folder,
+        name,
+        settings.store,
+        operator=crawl.email,
+        user_agent=crawl.user_agent,
+        crawl_name=settings.frontier.crawl_name,
+    )
 
 
 def _page_process(settings: Settings, shares: SiteShares, networks: NetworkLedger, clock: Clock) -> PageProcess:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer import __version__
 from gossamer.store import names
 from gossamer.store.cdxj import REVISIT_TYPE, index_line, read_line, with_checksum, without_checksum
 from gossamer.store.files import GrowingFile, cut, remove, replacing
@@ -33,25 +32,19 @@ class Segments:
         self,
         folder: Path,
         stems: names.Stems,
+        family: names.SegmentNames,
         *,
         clock: Callable[[], float],  # Unix seconds
         max_bytes: int,
-        operator: str,
-        user_agent: str,
+        about: Mapping[str, str],  # the fields of the first record
     ) -> None:
         self.full: list[_Segment] = []  # and not yet synced and handed on
         self._folder = folder
         self._stems = stems
+        self._family = family
         self._clock = clock
         self._max_bytes = max_bytes
-        self._about = {
-            "software": f"Gossamer/{__version__}",
-            "format": "WARC File Format 1.1",
-            "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
-            "operator": operator,
-            "http-header-user-agent": user_agent,
-            "robots": "obeyed (RFC 9309)",
-        }
+        self._about = about
         self._open: _Segment | None = None
 
     def keep(self, row: PageRow, archive: bytes, response_offset: int, *, is_revisit: bool = False) -> PageRow:
@@ -62,7 +55,7 @@ class Segments:
             segment = None
         if segment is None:
             now = self._clock()
-            path = names.segment_path(self._folder, self._stems.next(now))
+            path = self._family.path(self._folder, self._stems.next(now))
             segment = _Segment(path, self._about, now)
             self._open = segment
         return segment.keep(row, archive, response_offset, is_revisit=is_revisit)

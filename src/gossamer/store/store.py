@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
+from gossamer import __version__
 from gossamer.safe_files import make_folder
 from gossamer.store import names
 from gossamer.store.duplicates import DuplicateIndex
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
     from gossamer.records import Fetched, LinkRow, PageRow, RequestRow
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
@@ -31,6 +35,19 @@ class StoreSettings:
 
     warc: bool = field(
         default=True, metadata={"help": "Keep every page exactly as the server sent it, in WARC archives."}
+    )
+    warc_prefix: str = field(
+        default=names.SegmentNames().prefix,
+        metadata={
+            "help": "The first part of the names of WARC files. Name your crawl there if you publish its archives."
+        },
+    )
+    hostname: str = field(
+        default="",
+        metadata={
+            "help": "The name of this machine, for the names and the first records of WARC files; if not given, it is "
+            "not told, because archives get published."
+        },
     )
     segment_size_bytes: int = field(
         default=1_000_000_000,
@@ -75,6 +92,12 @@ class StoreSettings:
         default=1_000_000_000,
         metadata={"help": "The crawl pauses while the disk has less free space than this.", "minimum": 0},
     )
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.warc_prefix):
+            raise ValueError(f"{self.warc_prefix!r} cannot begin the name of a file: use letters, digits, -, _ and .")
+        if self.hostname and not _NAME.fullmatch(self.hostname):
+            raise ValueError(f"{self.hostname!r} is not the name of a machine: write it like crawler1.example.org")
 
 
 class PageStore(Protocol):
@@ -123,9 +146,11 @@ class Store(PageStore):
         *,
         operator: str,  # e-mail address
         user_agent: str,
+        crawl_name: str = "",
         clock: Callable[[], float] = time.time,  # Unix seconds; for file names and the age of journals
     ) -> None:
-        stems = names.Stems(folder, worker)
+        family = names.SegmentNames(settings.warc_prefix, settings.hostname or names.SegmentNames().host)
+        stems = names.Stems(folder, worker, family)
         for name in names.FOLDERS:
             make_folder(folder / name)
         sync_folder(folder)
@@ -134,10 +159,10 @@ class Store(PageStore):
         self._segments = Segments(
             folder,
             stems,
+            family,
             clock=clock,
             max_bytes=settings.segment_size_bytes,
-            operator=operator,
-            user_agent=user_agent,
+            about=_about(settings.hostname, operator, user_agent, crawl_name),
         )
 
         def path(table: Table, now: float) -> Path:
@@ -244,3 +269,19 @@ class Store(PageStore):
                 max_rows=settings.part_rows, max_bytes=settings.part_size_bytes, max_age_s=settings.part_age_s
             ):
                 self._finisher.add(journal.take())
+
+
+def _about(hostname: str, operator: str, user_agent: str, crawl_name: str) -> dict[str, str]:
+    """Return what the first record of a segment says; fields without a value are left out."""
+    fields = {
+        "software": f"Gossamer/{__version__}",
+        "format": "WARC File Format 1.1",
+        "conformsTo": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+        "hostname": hostname,
+        "isPartOf": crawl_name,
+        "operator": operator,
+        "http-header-user-agent": user_agent,
+        "http-header-from": operator,
+        "robots": "obeyed (RFC 9309)",
+    }
+    return {name: value for name, value in fields.items() if value}
