@@ -43,7 +43,8 @@ class PaceSettings:
         default=(),
         metadata={
             "help": "A site that belongs to you, written like example.org. With a delay of 0 it gets several requests "
-            "at once (parallel), and the limits per address do not apply to it. Its robots.txt is obeyed like any other.",
+            "at once (parallel), and the limits per address do not apply to it. Its robots.txt is obeyed like any "
+            "other.",
         },
     )
     parallel: int = field(
