@@ -55,11 +55,16 @@ def test_the_first_line_says_how_far_and_how_fast(sites: int, flags: dict[str, A
 
 
 def test_what_may_be_wrong_is_said() -> None:
-    assert warnings(settings()) == []
-    assert warnings(settings(delay=0.5, allow_network=["127.0.0.0/8"])) == []
-    (short,) = warnings(settings(delay=0.5))
+    assert warnings(settings(), descriptors=-1) == []
+    assert warnings(settings(delay=0.5, allow_network=["127.0.0.0/8"]), descriptors=65_536) == []
+    (short,) = warnings(settings(delay=0.5), descriptors=-1)
     assert short.startswith("a delay of 0.5 s is less than most sites accept")
-    (loud,) = warnings(settings(insecure=True))
+    (cut,) = warnings(settings(in_flight=1_000), descriptors=1_024)
+    assert cut.startswith(
+        "a process may open 1,024 descriptors, so each worker makes at most 704 and not 1,000 requests"
+    )
+    assert "doctor` says how" in cut
+    (loud,) = warnings(settings(insecure=True), descriptors=-1)
     assert loud.startswith("CERTIFICATES ARE NOT VERIFIED")
 
 

@@ -58,7 +58,10 @@ def grades(findings: list[Finding]) -> dict[str, str]:
     [(1024, 65_536, {}), (1024, -1, {}), (256, 256, {"open files": "poor"}), (100, 100, {"open files": "bad"})],
 )
 def test_open_files(soft: int, hard: int, expected: dict[str, str]) -> None:
-    assert grades([judge_open_files(soft, hard, in_flight=1000)]) == expected
+    for has_user_manager in (True, False):
+        found = judge_open_files(soft, hard, in_flight=1000, has_user_manager=has_user_manager)
+        assert grades([found]) == expected
+        assert not expected or found.command.startswith("systemd-run --user") is has_user_manager
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ EXCEPTIONS = {
     **dict.fromkeys(("start_urls", "allowed_domains", "custom_settings"), "Scrapy's"),
     **dict.fromkeys(("published_time", "updated_time"), "of Open Graph"),
     "main_text": "turbohtml's",
+    **dict.fromkeys(("left_out", "lease_over"), "names in the log"),
     "pages_fts": "the full-text index of a SQLite export",
     "foreign_host": "a label of `gossamer_sitemap_entries_total`",
     "robots_b64": "a key of the JSON that `check robots` reads",

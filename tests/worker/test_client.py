@@ -109,7 +109,7 @@ async def _report_through_a_failure(folder: Path) -> None:
         site.urls.clear()
         bench.finish(site, clock_s + RETRY_AFTER_S)
         client.note(site, retried())
-        client.release(site, clock_s + RETRY_AFTER_S)
+        client.release(site, clock_s + RETRY_AFTER_S, "test")
         frontier.failures = 1
         await client.finish()
         state = frontier.find_site("a.test")
@@ -179,7 +179,7 @@ async def _report_late(folder: Path) -> None:
         clock_s += 1.0
         await _until(lambda: bench.held() == {"a.test": 2})
         client.note(site, retried())
-        client.release(site, clock_s)
+        client.release(site, clock_s, "test")
         await client.commit(site, Effects(), urgent=True)
         assert bench.held() == {"a.test": 2}
         client.close()
@@ -238,7 +238,7 @@ async def _release_during_a_claim(folder: Path) -> None:
         await _until(frontier.is_claiming.is_set)  # and finds nothing, because the site is in hand
         site.urls.clear()
         bench.finish(site, clock_s)
-        client.release(site, clock_s)
+        client.release(site, clock_s, "test")
         frontier.may_answer.set()
         await _until(lambda: bench.held() == {"a.test": 2}, 1.0)  # the clock stands still: a wait would never end
         client.close()

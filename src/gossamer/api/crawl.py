@@ -183,14 +183,13 @@ class Crawl:
 
     def _open(self, stack: AsyncExitStack) -> tuple[FrontierReader, WorkerFrontier, str]:
         """Lock the folder and join the crawl; return the frontier to watch, the worker's frontier and its name."""
-        level = self._settings.crawl.log_level
         opened = stack.enter_context(
             open_crawl(
                 self._folder,
                 self._settings,
                 self._seeds,
                 _LogReporter(),
-                log_to=_log_to(self._folder, level),
+                log_to=_log_to(self._folder, self._settings),
                 hooks=self._hooks,
             )
         )
@@ -290,14 +289,14 @@ def _gather(folder: Path, given: dict[str, Setting]) -> tuple[Settings, Settings
 
 
 @contextmanager
-def _log_to(folder: Path, level: str) -> Iterator[None]:
+def _log_to(folder: Path, settings: Settings) -> Iterator[None]:
     """Log to the crawl's file. If the program has set up no logging, print warnings to standard error as well."""
     logger = logging.getLogger("gossamer")
     with ExitStack() as stack:
         if logging.lastResort is not None and not logger.hasHandlers():
             logger.addHandler(logging.lastResort)
             stack.callback(logger.removeHandler, logging.lastResort)
-        stack.enter_context(lend_log(folder, level, logger))
+        stack.enter_context(lend_log(folder, settings.crawl.log_level, logger, settings.log.log_format))
         yield
 
 

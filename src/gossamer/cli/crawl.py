@@ -108,6 +108,7 @@ def _complete_files(_context: click.Context, _parameter: click.Parameter, begun:
 @_setting("--min-free-space", "SIZE")
 @_setting("--metrics", "[ADDRESS:]PORT")
 @_setting("--log-level", "LEVEL")
+@_setting("--log-format", "text|json")
 @click.option(
     "--config", type=_FILE, envvar="GOSSAMER_CONFIG",
     help="Read settings from this file [default: crawl.toml in the crawl's folder, if there is one].",
@@ -139,6 +140,7 @@ def command(
       gossamer crawl seeds.txt --email you@example.org --scope web  any site
       gossamer crawl                                     resumes ./crawl-data
     """
+    old_style = flags["max_workers"]
     file = config if config is not None else data_dir / SETTINGS_FILE
     settings = gather_settings(
         file if config is not None or file.exists() else None,
@@ -147,6 +149,8 @@ def command(
         spell=_spell,
         note=lambda line: say(line, err=True),
     )
+    if old_style is not None:
+        say(f"--max-workers {old_style} is taken as --in-flight {old_style}: requests, not processes.", err=True)
     with open_console(data_dir, every_s=settings.supervisor.progress_every_s) as console:
         ended = crawl(data_dir, settings, (*seeds, *seed_file), console)
     _print_end(data_dir, ended)

@@ -85,7 +85,9 @@ def _examine(folder: Path, settings: Settings, name: str) -> Iterator[Finding]:
     from gossamer.inspect import machine
 
     workers = settings.crawl.workers or count_cores()
-    yield judge_open_files(*machine.open_files(), in_flight=settings.fetch.in_flight)
+    yield judge_open_files(
+        *machine.open_files(), in_flight=settings.fetch.in_flight, has_user_manager=machine.has_user_manager()
+    )
     yield from judge_disk(
         machine.disk(folder),
         min_free_bytes=settings.store.min_free_space_bytes,

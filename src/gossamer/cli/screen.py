@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Group
 from rich.text import Text
 
-from gossamer.cli.wording import count, count_pages, duration, plain, size, span, wait
+from gossamer.cli.wording import count, count_pages, duration, in_use, plain, size, span, wait
 from gossamer.commands import to_type
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _facts(view: View, width: int) -> list[Text]:
                       f"{under_way:,} busy, {due:,} due; {waiting:,} waiting"),
         _row("time left", left),
         _row("machine", f"{size(figures.get('memory_bytes', 0))} memory; disk {size(view.used_bytes)} used, "
-                        f"{size(view.free_bytes)} free; lag {seconds(figures.get('loop_lag_s', 0))}"),
+                        f"{size(view.free_bytes)} free; lag {seconds(figures.get('loop_lag_s', 0))}{in_use(figures)}"),
     ]  # fmt: skip
     if progress.stats.is_paused:
         lines.append(

@@ -9,7 +9,7 @@ import click
 
 from gossamer.cli.data_dir import data_dir_option
 from gossamer.cli.printing import LABEL, print_facts, terminal_width
-from gossamer.cli.wording import count, plain, size, wait
+from gossamer.cli.wording import count, in_use, plain, size, wait
 from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
@@ -18,7 +18,7 @@ from gossamer.inspect.status import Status, read_status
 from gossamer.worker.settings import WorkerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 WIDTH = 80  # of a table, without a terminal
@@ -77,6 +77,8 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     if running is not None:
         yield "next due", "nothing waits" if stats.wait_s is None else wait(stats.wait_s)
     yield from _workers(status)
+    if status.workers:
+        yield "files", in_use(max((worker.figures for worker in status.workers), key=_fullness), before="") or "unknown"
     for damage in status.damage:
         yield "damage", plain(damage)
     used = {name: bytes_ for name, bytes_ in status.used_bytes.items() if bytes_}
@@ -123,6 +125,11 @@ def _workers(status: Status) -> Iterator[tuple[str, str]]:
         yield "", f"and {len(status.workers) - MAX_WORKERS} more"
     for sentence in silence_of(status):
         yield "", sentence
+
+
+def _fullness(figures: Mapping[str, float]) -> float:
+    """Return which part of its descriptors a worker uses."""
+    return figures.get("descriptors", 0) / max(1, figures.get("max_descriptors", 1))
 
 
 def _worker_row(label: str, heartbeat: str, *figures: str, width: int) -> str:

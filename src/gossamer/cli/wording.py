@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 from gossamer.wording import count, delay, duration, moment, plain, size, span, wait
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gossamer.records import Stats
 
-__all__ = ["count", "count_pages", "delay", "duration", "moment", "plain", "size", "span", "wait"]
+__all__ = ["count", "count_pages", "delay", "duration", "in_use", "moment", "plain", "size", "span", "wait"]
+
+
+def in_use(figures: Mapping[str, float], before: str = "; ") -> str:
+    """Write how many descriptors the process has in use that has most, and how many it may; empty if not known."""
+    if "descriptors" not in figures:
+        return ""
+    allowed = f" of {figures['max_descriptors']:,.0f}" if "max_descriptors" in figures else ""
+    return f"{before}{figures['descriptors']:,.0f}{allowed} descriptors"
 
 
 def count_pages(stats: Stats) -> str:

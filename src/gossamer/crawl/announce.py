@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from gossamer.commands import to_type
+from gossamer.fetch.limits import in_flight_limit
 from gossamer.records import Scope
 from gossamer.wording import count, delay
 
@@ -41,9 +43,18 @@ def ceiling(settings: Settings, sites: int) -> str:
     return f"{most}; your own site? --delay 1" if sites <= FEW_SITES and delay_s > 1 else most
 
 
-def warnings(settings: Settings) -> list[str]:
-    """Return a warning for each setting that is risky or impolite."""
+def warnings(settings: Settings, *, descriptors: int) -> list[str]:
+    """Return a warning for each setting that is risky or impolite, or that this machine cannot fulfil.
+
+    `descriptors` is how many a worker may open, less than 0 if any number.
+    """
     found = []
+    wanted = settings.fetch.in_flight
+    if descriptors >= 0 and (possible := in_flight_limit(wanted, descriptors)) < wanted:
+        found.append(
+            f"a process may open {count(descriptors, 'descriptor')}, so each worker makes at most {possible:,} and not "
+            f"{count(wanted, 'request')} at once (in_flight): `{to_type('doctor')}` says how to allow more"
+        )
     if settings.fetch.insecure:
         found.append("CERTIFICATES ARE NOT VERIFIED (--insecure): anyone on the way can forge what is crawled")
     if settings.pace.delay_s < 1 and not settings.fetch.allow_network:

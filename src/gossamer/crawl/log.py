@@ -5,16 +5,19 @@ What belongs here: `logs/gossamer.log`. What does not: the log of requests, whic
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
 import time
+from calendar import timegm
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from io import TextIOWrapper
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from gossamer.safe_files import open_descriptor, open_file
 
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 LOG_FILE: Final = "logs/gossamer.log"
 _TIME: Final = "%Y-%m-%d %H:%M:%S"
+_JSON_TIME: Final = "%Y-%m-%dT%H:%M:%S"  # in UTC
+STEPS_PER_S: Final = 20.0  # lines of one kind of step: at most 2 MB an hour and kind
+STEP_BURST: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +50,10 @@ class LogSettings:
             "minimum": 1,
         },
     )
+    log_format: Literal["text", "json"] = field(
+        default="text",
+        metadata={"help": "How lines of logs/gossamer.log are written: text for people, json for programs."},
+    )
     old_logs: int = field(
         default=5,
         metadata={
@@ -64,24 +74,87 @@ class _LogFile(WatchedFileHandler):
             super().emit(record)
 
 
+class StepLimit(logging.Filter):
+    """Lets so many steps of one name pass each second, and tells with the next one how many were left out."""
+
+    def __init__(self, per_s: float = STEPS_PER_S, burst: int = STEP_BURST) -> None:
+        super().__init__()
+        self._per_s = per_s
+        self._burst = burst
+        self._rooms: dict[str, tuple[float, float]] = {}  # by step: how many may pass, as of when (Unix seconds)
+        self._left_out: dict[str, int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a line may be written; lines that are no steps always may."""
+        step = getattr(record, "step", None)
+        if step is None:
+            return True
+        room, then_at = self._rooms.get(step, (self._burst, record.created))
+        room = min(self._burst, room + max(0.0, record.created - then_at) * self._per_s)
+        if room < 1:
+            self._rooms[step] = room, record.created
+            self._left_out[step] = self._left_out.get(step, 0) + 1
+            return False
+        self._rooms[step] = room - 1, record.created
+        record.left_out = self._left_out.pop(step, 0)
+        return True
+
+
+class _TextLines(logging.Formatter):
+    """Writes lines for people."""
+
+    worker = ""  # the name of this process's worker, once it has one
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        if not hasattr(record, "step"):
+            return line
+        left_out = getattr(record, "left_out", 0)
+        return line + (f" worker={self.worker}" if self.worker else "") + (f" left_out={left_out}" if left_out else "")
+
+
+class _JsonLines(_TextLines):
+    """Writes lines for programs: one JSON object each."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {
+            "time": datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "level": record.levelname.lower(),
+            "process": record.process,
+            "worker": self.worker,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        said |= {name: getattr(record, name) for name in ("step", "facts", "left_out") if getattr(record, name, None)}
+        if record.exc_info:
+            said["exception"] = self.formatException(record.exc_info)
+        if record.stack_info:
+            said["stack"] = record.stack_info
+        return json.dumps(said, default=str)
+
+
 @contextmanager
-def open_log(folder: Path, level: str) -> Iterator[None]:
+def open_log(folder: Path, level: str, form: str = "text") -> Iterator[None]:
     """Let this process log to the crawl's file, which only the supervisor rotates."""
     root = logging.getLogger()
     former = root.level
     root.setLevel(level.upper())
     try:
-        with lend_log(folder, level, root):
+        with lend_log(folder, level, root, form):
             yield
     finally:
         root.setLevel(former)
 
 
 @contextmanager
-def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]:
+def lend_log(folder: Path, level: str, logger: logging.Logger, form: str = "text") -> Iterator[None]:
     """Write what a logger gets to the crawl's file as well; the logger's own level is not changed."""
     handler = _LogFile(folder / LOG_FILE, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_JsonLines() if form == "json" else _TextLines())
+    handler.addFilter(StepLimit())
     handler.setLevel(level.upper())
     logger.addHandler(handler)
     try:
@@ -89,6 +162,13 @@ def lend_log(folder: Path, level: str, logger: logging.Logger) -> Iterator[None]
     finally:
         logger.removeHandler(handler)
         handler.close()
+
+
+def name_worker(name: str) -> None:
+    """Let the steps that this process logs name its worker."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, _LogFile) and isinstance(handler.formatter, _TextLines):
+            handler.formatter.worker = name
 
 
 def reopen_log() -> None:
@@ -134,9 +214,11 @@ def rotate_log(folder: Path, settings: LogSettings, *, now_at: float) -> bool:
 def _began_at(log: Path, now_at: float) -> float:
     """Return when a log file was begun (Unix seconds), from its first line: file systems do not record it."""
     with log.open("rb") as file:
-        first = file.readline(len("2026-01-31 23:59:59")).decode("ascii", "replace")
+        first = file.readline(len('{"time": "2026-01-31T23:59:59')).decode("ascii", "replace")
     try:
-        return time.mktime(time.strptime(first, _TIME))
+        if first.startswith("{"):
+            return timegm(time.strptime(first.rpartition('"')[2], _JSON_TIME))
+        return time.mktime(time.strptime(first[: len("2026-01-31 23:59:59")], _TIME))
     except ValueError:  # the line was printed, not logged
         return now_at
 

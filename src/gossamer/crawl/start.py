@@ -24,10 +24,12 @@ from gossamer.crawl.rejudging import rejudge
 from gossamer.crawl.rules import read_judged
 from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.crawl.site_delays import read_own_sites, read_site_delays
+from gossamer.crawl.start_log import log_start
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.fetch.authorities import authorities_file
 from gossamer.frontier import FrontierError
+from gossamer.inspect.machine import open_files
 from gossamer.parse.text import check_choice
 from gossamer.seeds import STANDARD_INPUT
 from gossamer.store.figure_files import FigureFiles
@@ -74,9 +76,10 @@ class CrawlReporter(Protocol):
 
 def crawl(folder: Path, settings: Settings, sources: Sequence[str | Path], reporter: CrawlReporter) -> Ended:
     """Begin or resume the crawl in a folder; return when it is over or stopped."""
-    log_to = open_log(folder, settings.crawl.log_level)
+    log_to = open_log(folder, settings.crawl.log_level, settings.log.log_format)
     with naming_damage(folder), open_crawl(folder, settings, sources, reporter, log_to=log_to) as opened:
         workers = settings.crawl.workers or count_cores()
+        log_start(folder, settings, workers)
         for line in announce(settings, opened.stats, workers=workers, folder=folder):
             reporter.say(line)
         ended = asyncio.run(_supervise(opened, folder, settings, workers, reporter))
@@ -113,8 +116,10 @@ def open_crawl(
         log_to,
         open_for_start(folder, settings.frontier) as frontier,
     ):
-        for line in warnings(settings):
+        _, most_descriptors = open_files()
+        for line in warnings(settings, descriptors=most_descriptors):
             reporter.warn(line)
+            log.info("Warned: %s.", line)
         try:
             doubtful = _repair(folder, reporter)
             before = read_judged(folder, frontier)

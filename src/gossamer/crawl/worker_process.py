@@ -26,7 +26,7 @@ from gossamer import metrics
 from gossamer.crawl.compose import open_worker
 from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.folder import read_settings
-from gossamer.crawl.log import open_log, reopen_log, reopen_output
+from gossamer.crawl.log import name_worker, open_log, reopen_log, reopen_output
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError, UnreachableError
@@ -64,7 +64,7 @@ def main() -> None:
     supervisor = socket.socket(fileno=descriptor)
     try:
         settings = read_settings(folder)
-        with open_log(folder, settings.crawl.log_level):
+        with open_log(folder, settings.crawl.log_level, settings.log.log_format):
             _collect_garbage_rarely()
             _run(_crawl(folder, settings, supervisor))
     except GossamerError as mistake:
@@ -77,6 +77,7 @@ async def _crawl(folder: Path, settings: Settings, supervisor: socket.socket) ->
     frontier, worker_id = _join(folder, settings, label, supervisor)
     with frontier:
         name = name_of(worker_id)
+        name_worker(name)
         supervisor.sendall(_line(name=name))
         async with open_worker(
             frontier=frontier, folder=folder, name=name, label=label, settings=settings, clock=boot_seconds

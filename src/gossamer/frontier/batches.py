@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final
 
 from gossamer import metrics
 from gossamer.records.rows import HASH_BYTES
+from gossamer.story import tell
 from gossamer.urls import WEB_PORTS, port_of_host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from gossamer.records import Claim, Link
+    from gossamer.records import Batch, Claim, Link
     from gossamer.urls import Url
+
+log = logging.getLogger("gossamer.frontier")
 
 RECENT_LINKS: Final = 1 << 19  # 9 MB per worker
 MAX_DEPTH: Final = 255  # links at this depth or deeper are not remembered
@@ -26,11 +30,34 @@ def count_links(offered: int, new: int) -> None:
     metrics.FRONTIER_LINKS_TOTAL.labels("known").inc(offered - new)
 
 
-def count_claims(claims: Sequence[Claim]) -> None:
-    """Count what was claimed."""
+def note_claims(claims: Sequence[Claim], took_s: float, shard_of: Callable[[str], int] | None = None) -> None:
+    """Count and tell what was claimed."""
     metrics.FRONTIER_CLAIMS_TOTAL.labels("some" if claims else "empty").inc()
     metrics.FRONTIER_CLAIMED_SITES_TOTAL.inc(len(claims))
     metrics.FRONTIER_CLAIMED_URLS_TOTAL.inc(sum(len(claim.urls) for claim in claims))
+
+    if log.isEnabledFor(logging.DEBUG):
+        names = [claim.site for claim in claims]
+        shards = {} if shard_of is None else {"shards": sorted(set(map(shard_of, names)))}
+        urls = sum(len(claim.urls) for claim in claims)
+        tell(log, "claim", sites=len(claims), urls=urls, took_s=took_s, **shards, names=names)
+
+
+def note_completion(batch: Batch, *, new: int, lost: int, took_s: float) -> None:
+    """Count the links of a batch, and tell what it brought."""
+    count_links(len(batch.links), new)
+    if log.isEnabledFor(logging.DEBUG):
+        tell(
+            log,
+            "completion",
+            sites=len(batch.visits),
+            outcomes=sum(len(visit.outcomes) for visit in batch.visits),
+            released=sum(visit.release is not None for visit in batch.visits),
+            links=len(batch.links),
+            new=new,
+            lost=lost,
+            took_s=took_s,
+        )
 
 
 def odd_ports(links: Iterable[Link]) -> set[int]:

@@ -5,17 +5,20 @@ A reader never upgrades a schema; other commands do so only while no worker of a
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from typing import TYPE_CHECKING
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.clock import boot_seconds
+from gossamer.story import tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from importlib.resources.abc import Traversable
 
+log = logging.getLogger("gossamer.frontier")
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*\n?", re.MULTILINE)
 LOOK_S = 0.25  # between two looks at the heartbeats
@@ -28,6 +31,14 @@ def read_statements(file: Traversable) -> dict[str, str]:
     if len(set(names)) != len(names):
         raise ValueError(f"{file.name} gives one name to two statements")
     return {name: _COMMENT.sub("", text).strip() for name, text in zip(names, texts, strict=True)}
+
+
+def note_migration(place: str, before: int, after: int) -> None:
+    """Log that a schema was created or upgraded."""
+    if before:
+        log.info("The frontier in %s was upgraded from schema version %d to %d.", place, before, after)
+    else:
+        tell(log, "migration", place=place, before=before, after=after)
 
 
 def refuse_older_workers(place: str, beats: Callable[[], Mapping[int, int]], silence_s: float) -> None:

@@ -57,6 +57,9 @@ def _finding(topic: str, found: str, grade: Grade, *, advice: str, command: str)
     return Finding(topic=topic, grade=grade, found=found, advice=advice, command=command)
 
 
+_AS_SERVICE: Final = "systemd-run --user --pty --same-dir --property=LimitNOFILE=65536"
+
+
 def _crawl_with(*words: object) -> str:
     return to_type("crawl", "seeds.txt", "--email", "you@example.org", *words)
 
@@ -65,8 +68,11 @@ def _poor_if(is_poor: bool) -> Grade:
     return Grade.POOR if is_poor else Grade.GOOD
 
 
-def judge_open_files(soft: int, hard: int, *, in_flight: int) -> Finding:
-    """Judge the limit of open files: a worker raises the soft limit to the hard limit itself."""
+def judge_open_files(soft: int, hard: int, *, in_flight: int, has_user_manager: bool) -> Finding:
+    """Judge the limit of open files: a worker raises the soft limit to the hard limit itself.
+
+    Only root may raise the hard limit of a shell. But where systemd runs services of a user, it gives them another one.
+    """
     possible = in_flight_limit(in_flight, hard) if hard > 0 else in_flight
     found = f"{soft:,} allowed, at most {'any number' if hard < 0 else f'{hard:,}'}"
     if possible >= in_flight:
@@ -75,8 +81,12 @@ def judge_open_files(soft: int, hard: int, *, in_flight: int) -> Finding:
         topic="open files",
         grade=Grade.BAD if possible < FEW_SERVERS else Grade.POOR,
         found=f"{found}: a worker could make {count(possible, 'request')} at once, not {in_flight:,}",
-        advice="allow more before the crawl starts (in a service: LimitNOFILE=65536)",
-        command="ulimit -Hn 65536",
+        advice=(
+            "start the crawl like this, which needs no root (in a service: LimitNOFILE=65536)"
+            if has_user_manager
+            else "allow more before the crawl starts, as root (in a service: LimitNOFILE=65536)"
+        ),
+        command=f"{_AS_SERVICE} {_crawl_with()}" if has_user_manager else "ulimit -Hn 65536",
     )
 
 

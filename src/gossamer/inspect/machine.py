@@ -69,6 +69,11 @@ def open_files() -> tuple[int, int]:
     return resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
+def has_user_manager() -> bool:
+    """Return whether systemd runs services for this user."""
+    return (Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent") / "systemd" / "private").exists()
+
+
 def disk(folder: Path) -> Disk:
     """Measure the disk that a folder is on, or would be on."""
     existing = next(each for each in (folder.absolute(), *folder.absolute().parents) if _is_there(each))

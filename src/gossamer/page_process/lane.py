@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -16,6 +17,7 @@ from gossamer.page_process.child import PageChild
 from gossamer.page_process.frames import max_reply_bytes, pack_page, pack_terms, unpack_reply
 from gossamer.page_process.settings import SITEMAP_PAGES
 from gossamer.records import ParseFailed, Reason, RequestKind
+from gossamer.story import tell
 
 if TYPE_CHECKING:
     import asyncio
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from gossamer.page_process.frames import PageTerms, Result
     from gossamer.page_process.starting import ProcessStarter
     from gossamer.records import Fetched
+
+log = logging.getLogger(__name__)
 
 PAGES_IN_PIPE: Final = 4  # enough that neither process waits for the other
 LEAST_CHARGE_S: Final = 0.05  # of a page that kept none waiting when it came: an ordinary page takes 2 to 20 ms
@@ -228,7 +232,9 @@ class PageLane:
         """Blame the page that killed the child, if one did, and start another child."""
         self._child = None
         ousted, self._ousted = self._ousted, None
-        metrics.PAGE_PROCESS_REPLACEMENTS_TOTAL.labels(_cause_of_end(child, is_ousted=ousted is not None)).inc()
+        cause = _cause_of_end(child, is_ousted=ousted is not None)
+        metrics.PAGE_PROCESS_REPLACEMENTS_TOTAL.labels(cause).inc()
+        tell(log, "replacement", of="page_process", cause=cause, status=status)
         if not child.ready:
             self._failed_starts += 1
             if self._failed_starts == MAX_FAILED_STARTS:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from gossamer.metrics import Gauge, Metric
 from gossamer.metrics.kinds import Combine
 from gossamer.supervisor.outlook import Outlook
+from gossamer.wording import count, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -64,6 +65,26 @@ class Progress:
     def pages(self) -> int:
         """The pages stored since this start."""
         return int(self.figures.get("pages", 0))
+
+    def in_one_line(self) -> str:
+        """Return the figures that matter most in one line, for the log; those of workers only while any live."""
+        stats = self.stats
+        sites = f"{stats.sites_with_work:,} with work, {stats.sites_in_hand:,} in hand, {stats.in_trouble:,} in trouble"
+        said = [
+            f"{count(stats.pages, 'page')} stored, {self.pages_per_s:.1f} a second",
+            f"{count(stats.queued, 'URL')} queued",
+            f"sites: {sites}",
+        ]
+        if self.alive:
+            figures = self.figures
+            said += [
+                count(self.alive, "worker"),
+                f"{count(int(figures.get('in_flight', 0)), 'request')} under way",
+                f"{size(figures.get('memory_bytes', 0))} of memory",
+                f"{figures.get('descriptors', 0):,.0f} of {figures.get('max_descriptors', 0):,.0f} descriptors",
+                f"loop lag {figures.get('loop_lag_s', 0):.3f} s",
+            ]
+        return "; ".join([*said, *self.troubles]) + "."
 
     @property
     def counted(self) -> dict[str, float]:

@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 TICK_S: Final = 1.0
+FIGURES_EVERY_S: Final = 60.0  # between two lines of figures in the log
 QUICK_S: Final = 10.0  # a worker that dies sooner failed to start
 MAX_QUICK_DEATHS: Final = 8  # in a row
 MAX_PAUSE_S: Final = 8.0  # before a worker that dies quickly is started again
@@ -118,6 +119,7 @@ class Supervisor:
                 self._watch.look(self._children, self._stats)
                 await self._history.close(self._samples())
             progress = self._measure(self._stats)
+            log.info("%s", progress.in_one_line())
         finally:
             for child in self._children:
                 child.kill()
@@ -159,6 +161,7 @@ class Supervisor:
 
     async def _reap(self, child: WorkerProcess) -> tuple[str, str]:
         """Wait until a worker ends and free what it owned; return the kind of its end, and how it ended."""
+        log.info("A worker (pid %d) was started.", child.pid)
         self._children.add(child)
         if self._stopping.is_set():  # while it started
             child.stop()
@@ -175,6 +178,8 @@ class Supervisor:
             self.stop(End.MISTAKE, child.mistake)
         cause = "silence" if child.was_silent else "signal" if status < 0 else "failure"
         how = f"by {signal.Signals(-status).name}" if status < 0 else f"with {status}"
+        silence = " after its silence" if child.was_silent else ""
+        log.info("The worker %s (pid %d) ended %s%s.", child.name or "without a name", child.pid, how, silence)
         return cause, f"(pid {child.pid}) ended {how}"
 
     async def _back_off(self, death: str, quick_deaths: int) -> None:
@@ -273,7 +278,7 @@ class Supervisor:
 
     async def _watch_crawl(self) -> None:
         """Show the crawl's progress every second, and end the crawl when it is over."""
-        unreadable = RepeatedWarning(log, END_UNKNOWN)
+        unreadable, told_s = RepeatedWarning(log, END_UNKNOWN), 0.0
         while True:
             await asyncio.sleep(TICK_S)
             was_paused = self._stats.is_paused
@@ -287,8 +292,12 @@ class Supervisor:
                 troubles = []
             if self._stats.is_paused != was_paused:
                 log.info("The operator %s the crawl.", "paused" if self._stats.is_paused else "resumed")
-            self._callbacks.show(self._measure(self._stats, *troubles))
+            progress = self._measure(self._stats, *troubles)
+            self._callbacks.show(progress)
             elapsed_s = time.monotonic() - self._started_s
+            if elapsed_s >= told_s + FIGURES_EVERY_S:
+                told_s = elapsed_s
+                log.info("%s", progress.in_one_line())
             if end := find_end(drained, self._stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):
                 self.stop(end)
 

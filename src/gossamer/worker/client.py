@@ -13,6 +13,7 @@ from gossamer import metrics
 from gossamer.frontier import FrontierError
 from gossamer.frontier.clock import backoff_s
 from gossamer.records import GONE, Batch, Claimed, CrawlState, Release, Visit
+from gossamer.story import tell
 from gossamer.turn.steps import UNAVAILABLE
 from gossamer.wording import count
 from gossamer.worker.link_lane import HEAVY_LINKS, LinkLane
@@ -201,12 +202,15 @@ class FrontierClient:
         """Do not wait for the next regular batch: a site could go on."""
         self._urgent.set()
 
-    def release(self, site: SiteInHand, due_s: float) -> None:
+    def release(self, site: SiteInHand, due_s: float, why: str) -> None:
         """Report that a site is given back; its next turn may begin at `due_s`."""
+        wait_s = due_s - self._clock()
+        if log.isEnabledFor(logging.DEBUG):
+            tell(log, "release", site=site.site, epoch=site.epoch, why=why, used=site.is_used, wait_s=wait_s)
         metrics.FRONTIER_RELEASES_TOTAL.labels("used" if site.is_used else "unused").inc()
         self._report.releases[site.site, site.epoch] = Due(due_s, site.own_delay_s, site.failures)
         self._claim_from_s = min(self._claim_from_s, due_s)
-        if due_s - self._clock() < self._batch_s:
+        if wait_s < self._batch_s:
             self._urgent.set()  # it can be claimed again before the next batch is due
 
     async def look_up(self, url: Url) -> UrlState | Missing | None:
@@ -251,7 +255,7 @@ class FrontierClient:
         for start in range(0, len(idle) + 1, RELEASED_AT_ONCE):
             for site in idle[start : start + RELEASED_AT_ONCE]:
                 self._bench.remove(site.site)
-                self.release(site, site.due_s)
+                self.release(site, site.due_s, "stop")
             await self._exchange()
         await self._run(self._store.close)
 
@@ -260,7 +264,7 @@ class FrontierClient:
         for site in self._bench.idle_sites():
             if site.site in self._membership.orders.sites:
                 self._bench.remove(site.site)
-                self.release(site, site.due_s)
+                self.release(site, site.due_s, "excluded")
 
     async def _exchange(self) -> None:
         """Hand in the report and take in new sites; try again, with backoff, until that works."""

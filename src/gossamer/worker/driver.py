@@ -21,6 +21,7 @@ from gossamer.rules.shares import SHARE_CAUSES
 from gossamer.rules.sitemaps import SitemapQuota
 from gossamer.rules.traps import TrapGuard
 from gossamer.store.disk import DiskWatch
+from gossamer.story import tell
 from gossamer.turn import TurnMemories, take_turn
 from gossamer.turn.steps import Moment, StepInterruptedError
 from gossamer.worker.addresses import AddressGate
@@ -229,7 +230,7 @@ class Worker:
             self._gate.watch(address)
         else:
             self._bench.remove(site.site)
-            self._end(site, due_s)
+            self._end(site, due_s, "its address is not due for long")
 
     def _admit(self, now_s: float, until_due_s: float | None) -> Admission:
         outage = self._memories.outage
@@ -289,7 +290,7 @@ class Worker:
     def _forget(self, site: SiteInHand, turn: asyncio.Task[None]) -> None:
         self._turns.discard(turn)
         if turn.cancelled():  # before it began: a turn that has begun ends with a result
-            self._end(site, self._clock())
+            self._end(site, self._clock(), "cancelled before its turn")
         self._changed.set()
 
     def _abort_turns(self) -> None:
@@ -324,6 +325,8 @@ class Worker:
             result = await self._drive(site, slots)
             # plant: wait-of-turn-ignored
             due_s = self._clock() if result.ended_s is None else result.ended_s + result.wait.wait_s
+            if log.isEnabledFor(logging.DEBUG):
+                tell(log, "wait", site=site.site, wait_s=result.wait.wait_s, cause=result.wait.cause.value)
             if slots.holds:
                 slots.release()
             if len(result.effects.links) > HEAVY_LINKS:
@@ -345,7 +348,7 @@ class Worker:
                 slots.release()
             if slots.permit is not None:
                 slots.permit.end()  # the turn needed no request
-        self._end(site, due_s)
+        self._end(site, due_s, "nothing left in hand")
 
     async def _drive(self, site: SiteInHand, slots: TurnSlots) -> TurnResult:
         """Perform the steps of a turn until it returns. A cancelled or failed step is thrown into it."""
@@ -372,10 +375,10 @@ class Worker:
             result: TurnResult = end.value
             return result
 
-    def _end(self, site: SiteInHand, due_s: float) -> None:
+    def _end(self, site: SiteInHand, due_s: float, why: str) -> None:
         """End a turn: the site keeps its place on the workbench, or is given back if nothing of it is in hand."""
         if not self._bench.finish(site, due_s):
-            self._client.release(site, site.due_s)
+            self._client.release(site, site.due_s, why)
         elif site.lanes > 1 and not site.urls:
             self._client.hurry()  # its other turns go on, and there may be more URLs
 

@@ -13,6 +13,7 @@ from gossamer.frontier import FrontierError
 from gossamer.frontier.shares import NO_SHARE
 from gossamer.records import GONE, CrawlState
 from gossamer.rules.scope import Exclusions
+from gossamer.story import tell
 from gossamer.turn import OperatorOrders
 
 if TYPE_CHECKING:
@@ -111,6 +112,9 @@ class Membership:
                         continue  # beat at once: there is no lease before that
                 else:
                     self.lease.renew(sent_s)
+                    tell(
+                        log, "lease", took_s=self._clock() - sent_s, state=orders.state.value, share=orders.share.parts
+                    )
                     self._take_orders(orders, joins)
                     changed()
             with suppress(TimeoutError):
@@ -122,6 +126,7 @@ class Membership:
             return
         while not self._closed.is_set():
             if self._clock() >= self.lease.ends_s:
+                tell(log, "lease_over", late_s=self._clock() - self.lease.ends_s)
                 abort()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._closed.wait(), LEASE_CHECK_S)
@@ -163,8 +168,9 @@ class Membership:
     def _join(self, joins: int) -> None:
         """In the thread: join again, unless that has happened since."""
         if self.joins == joins:
-            self._frontier.join(self._label)
+            number = self._frontier.join(self._label)
             self.joins += 1
+            tell(log, "rejoin", label=self._label, number=number)
 
     def _take_orders(self, orders: Orders, joins: int) -> None:
         self.state = orders.state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,7 +13,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from gossamer.frontier import NO_TERMS, FrontierError
-from gossamer.frontier.batches import RecentLinks, count_claims, count_links, odd_ports, ports_of
+from gossamer.frontier.batches import RecentLinks, count_links, note_claims, note_completion, odd_ports, ports_of
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.moving import MovedError, State
 from gossamer.frontier.postgres.adding import EXCLUSIONS_LOCK, add_links, within_scope
@@ -308,7 +309,7 @@ class PostgresFrontier:
                 raise
 
     def claim(self, sites: int) -> Claimed | Gone:
-        taken = Taken()
+        taken, began_s = Taken(), time.perf_counter()
         for _ in range(CLAIM_ROUNDS):
             more = self._database.run("claim", lambda tx: claim_due(tx, sites - len(taken.claims)))
             if more.gone:
@@ -318,10 +319,11 @@ class PostgresFrontier:
             if not more.untidy:
                 break
             self._database.run("tidy", lambda tx: tidy(tx, more.untidy))  # noqa: B023 - run at once
-        count_claims(taken.claims)
+        note_claims(taken.claims, time.perf_counter() - began_s, lambda site: site_key(self._crawl, site).shard)
         return Claimed(claims=tuple(taken.claims), wait_s=0.0 if taken.claims else taken.wait_s)
 
     def complete(self, batch: Batch) -> Completion:
+        began_s = time.perf_counter()
         unknown = self.recent.unknown(batch.links)
 
         def work(tx: PostgresTransaction) -> tuple[list[Link], int, tuple[tuple[str, int], ...]]:
@@ -332,7 +334,7 @@ class PostgresFrontier:
             self._database.make_stage()
         admitted, new, lost = self._forgetting(lambda: self._database.run("complete", work))
         self.recent.remember(admitted)
-        count_links(len(batch.links), new)
+        note_completion(batch, new=new, lost=len(lost), took_s=time.perf_counter() - began_s)
         return Completion(lost=lost)
 
     def _forgetting(self, work: Callable[[], T]) -> T:

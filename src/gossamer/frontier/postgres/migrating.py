@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from gossamer.errors import GossamerError
 from gossamer.frontier.postgres.keys import SHARDS
-from gossamer.frontier.sql import refuse_older_workers, refuse_other_schema
+from gossamer.frontier.sql import note_migration, refuse_older_workers, refuse_other_schema
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def _run_missing(connection: BoundedConnection, place: str, scripts: Sequence[Tr
         connection.execute("SET LOCAL search_path = gossamer")
         connection.execute(script.read_bytes(), prepare=False)
         connection.execute("UPDATE gossamer.schema_version SET version = %s", (number,))
+    if version < len(scripts):
+        note_migration(place, version, len(scripts))
 
 
 def _beats(connection: psycopg.Connection[Any]) -> dict[int, int]:

@@ -21,7 +21,7 @@ from gossamer.frontier.batches import ports_of
 from gossamer.frontier.holding import Holding
 from gossamer.frontier.moving import MovedError, Standing, State
 from gossamer.frontier.settings import SLOW_S
-from gossamer.frontier.sql import read_statements, refuse_older_workers
+from gossamer.frontier.sql import note_migration, read_statements, refuse_older_workers
 from gossamer.records import Scope
 from gossamer.safe_files import open_descriptor, refuse_link
 from gossamer.urls import NORMALISER_VERSION, SUFFIX_LIST_VERSION
@@ -301,6 +301,8 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
     ]
     for step in steps if version else filter(None, ["".join(steps)]):
         connection.executescript(f"BEGIN IMMEDIATE;\n{step}COMMIT;")
+    if steps:
+        note_migration(str(path), version, len(scripts))
     connection.execute(
         "INSERT INTO crawl (only_row, normaliser, suffix_list) VALUES (1, ?, ?) ON CONFLICT DO NOTHING",
         (NORMALISER_VERSION, SUFFIX_LIST_VERSION),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from gossamer.frontier import NO_TERMS, FrontierError
-from gossamer.frontier.batches import RecentLinks, count_claims, count_links, ports_of
+from gossamer.frontier.batches import RecentLinks, count_links, note_claims, note_completion, ports_of
 from gossamer.frontier.clock import boot_seconds
 from gossamer.frontier.moving import MovedError, State
 from gossamer.frontier.settings import SLOW_S
@@ -244,15 +244,17 @@ class SqliteFrontier:
         return map(self.add, batches)
 
     def claim(self, sites: int) -> Claimed | Gone:
+        began_s = time.perf_counter()
         with self._transaction("claim") as tx:
             if tx.execute(SQL["is_gone"], {"worker": self._worker}).fetchone()["gone"]:  # plant: dead-worker-claims
                 return GONE
             claims = claim_due(tx, self._worker, sites)
             wait_s = 0.0 if claims else until_claimable(tx)
-        count_claims(claims)
+        note_claims(claims, time.perf_counter() - began_s)
         return Claimed(claims=tuple(claims), wait_s=wait_s)
 
     def complete(self, batch: Batch) -> Completion:
+        began_s = time.perf_counter()
         unknown = self.recent.unknown(batch.links)  # plant: links-remembered-before-commit
         with self._transaction("complete") as tx:
             admitted = within_scope(tx, unknown)
@@ -260,7 +262,7 @@ class SqliteFrontier:
             # plant: completion-not-atomic
             late = [visit for visit in batch.visits if not record_visit(tx, self._worker, visit)]
         self.recent.remember(admitted)
-        count_links(len(batch.links), new)
+        note_completion(batch, new=new, lost=len(late), took_s=time.perf_counter() - began_s)
         return Completion(lost=tuple((visit.site, visit.epoch) for visit in late))
 
     @_read()
