@@ -21,6 +21,7 @@ NAMES = (
         "simweb",
         "crawl",
         "beside",
+        "own",
         "pace",
         "memory",
     ),

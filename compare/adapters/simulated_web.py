@@ -26,6 +26,7 @@ def read_options(description: str | None) -> argparse.Namespace:
     parser.add_argument("--agent", required=True, help="the crawler's name in robots.txt")
     parser.add_argument("--delay", type=float, required=True, help="seconds between two pages of a site")
     parser.add_argument("--max-pages", type=int, help="stop after N pages")
+    parser.add_argument("--parallel", type=int, help="with a delay of 0: requests at once (Scrapy only)")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     use_name_server(options.nameserver)
