@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gossamer.inspect.history import Known, Timeline, counted_over_time, gauge_over_time, read_timeline, span_of
+from gossamer.inspect.history import Timeline, counted_over_time, gauge_over_time, read_timeline, span_of
+from gossamer.inspect.history_rows import Known
 from gossamer.records import FigureRow
-from gossamer.store.figure_files import MINUTE_S, PART_S, TICK_S, FigureFiles
+from gossamer.store.figure_files import MINUTE_S, PART_S, TICK_S
 from gossamer.store.schemas import FIGURES
-from gossamer.supervisor.history import FigureSeries
+from tests.inspect.histories import Figures, write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
 HOUR = 1_800_000_000 // 3600 * 3600
@@ -24,25 +25,6 @@ REQUESTS = "gossamer_requests_total"
 FOUND = "kind=page,result=2xx"
 MEMORY, QUEUE, DISK = "gossamer_memory_bytes", "gossamer_frontier_urls", "gossamer_disk_free_bytes"
 LATENESS = "gossamer_turn_lateness_seconds"
-
-Figures = dict[tuple[str, str, str], float]
-
-
-def write(folder: Path, moments: Mapping[float, Figures]) -> None:
-    """Write a history as a supervisor does; the processor time of a process that is there always changes."""
-    clock = [0.0]
-    files, series = FigureFiles(folder, days=7, clock=lambda: clock[0]), FigureSeries()
-    hour = -1.0
-    for at, figures in moments.items():
-        clock[0] = at
-        if at // PART_S != hour:
-            hour = at // PART_S
-            series.begin_part()
-            files.end_parts(at)
-        is_minute = at % MINUTE_S == 0 or at == max(moments)
-        figures |= {(worker, "gossamer_cpu_seconds_total", "process=worker"): at for worker, _, _ in figures}
-        files.write(series.rows(at, figures, keep=is_minute), keep=is_minute)
-    files.close()
 
 
 def steadily(

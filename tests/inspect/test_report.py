@@ -15,15 +15,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gossamer import metrics
 from gossamer.cli import run
 from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.inspect.report import About, gather, render
+from gossamer.inspect.report.curves import Curve, TimeAxis, draw_curves
 from gossamer.inspect.report.figures import ErrorFigures, Gaps, ReportFigures, SiteFigures, Stretch, stretch_for
-from gossamer.inspect.report.plots import Bar, columns, nice_ticks, rows, time_names
+from gossamer.inspect.report.panels import METRICS, largest
+from gossamer.inspect.report.plots import WIDE, Bar, columns, nice_ticks, rows, time_names
 from gossamer.records import Reason, RequestRow, Stats
 from gossamer.store.schemas import PAGES, REQUESTS
 from gossamer.urls import hash_url
 from tests.inspect.crawls import BEGAN_AT, HTML, Crawl
+from tests.inspect.histories import Figures
+from tests.inspect.histories import write as write_history
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -300,6 +305,76 @@ def test_many_rows_take_moments(tmp_path: Path) -> None:
     assert found.gaps is not None
     assert sum(found.gaps.sites) == 5_000
     assert len(render(ABOUT, replace(found, gaps=None))) < 200_000
+
+
+# ---------------------------------------------------------------------- the history
+
+PANELS = (
+    "Claimed a second", "Claims a second", "Sites given back a second", "Links a second", "Database time by operation",
+    "Database time by statement", "Lock waits by operation", "Queue", "Sites in hand", "Lateness of turns",
+    "Requests in flight", "Outcomes a second", "Robots decisions a second", "Processor", "Loop lag", "Memory",
+    "Descriptors", "Free disk space",
+)  # fmt: skip
+
+
+def every_metric(number: int) -> Figures:
+    """The figures of a worker that has counted something of everything, in its tick of this number."""
+    values: dict[metrics.Metric, tuple[str, ...]] = {
+        metrics.REQUESTS_TOTAL: ("kind=page,result=2xx", "kind=robots,result=4xx"),
+        metrics.FRONTIER_OUTCOMES_TOTAL: ("outcome=pages", "outcome=robots_disallowed"),
+        metrics.FRONTIER_CLAIMS_TOTAL: ("result=some", "result=empty"),
+        metrics.FRONTIER_RELEASES_TOTAL: ("use=used", "use=unused"),
+    }
+    figures: Figures = {}
+    for metric in METRICS:
+        given = [",".join(f"{label}=x" for label in metric.label_names)]
+        if isinstance(metric, metrics.Gauge):
+            given = [f"{metric.label_names[0]}={value[0]}" if value else "" for value in metric.figures.values()]
+        suffixes = ("_sum", "_count") if isinstance(metric, metrics.Histogram) else ("",)
+        for labels in values.get(metric, given):
+            figures |= {("w1", f"{metric.name}{suffix}", labels): 3.0 * number for suffix in suffixes}
+    return figures
+
+
+def test_the_history_is_drawn_under_the_throughput_on_its_axis(crawled: Path) -> None:
+    moments = {BEGAN_AT + second: every_metric(1 + second // 10) for second in range(0, 60, 10)}
+    for at, figures in moments.items():
+        figures["supervisor@<here>", metrics.UPTIME_SECONDS.name, ""] = at - BEGAN_AT - 2.5
+        figures["w1", metrics.PAUSED_WORKERS.name, "cause=outage"] = float(at == BEGAN_AT + 10)
+    write_history(crawled, moments)
+    page = report(crawled)
+    history = next(figure for figure in re.findall(r"<figure.*?</figure>", page, re.DOTALL) if "<h2>History" in figure)
+    assert page.index("<h2>Throughput") < page.index("<h2>History") < page.index("<h2>What became of URLs")
+    assert tuple(re.findall(r"<h3>(.*?)(?: <span|</h3>)", history)) == PANELS
+    over_time = re.findall(r'<svg class="wide".*?</svg>', page, re.DOTALL)
+    assert len(over_time) == 2 + len(PANELS)
+    assert len({tuple(re.findall(r'<text class="tick mid" x="([\d.]+)"', plot)) for plot in over_time}) == 1
+    assert "start: 1" in history
+    assert "outage: 1" in history
+    assert "&lt;here&gt;" in history
+    assert history.count('class="band warn"') == 2 * len(PANELS)
+    assert Elements(page).open == []
+
+
+def test_a_crawl_without_a_history_has_no_card_for_it(crawled: Path) -> None:
+    assert "<h2>History" not in report(crawled)
+
+
+def test_what_is_not_known_is_a_gap_and_not_zero() -> None:
+    axis = TimeAxis(began_at=0.0, ended_at=40.0, width=WIDE)
+    drawn = draw_curves(
+        [Curve(name="a", values=[1.0, None, 2.0, 0.0])], axis, began_at=0.0, step_s=10.0, label="A", tell=str
+    )
+    (path,) = re.findall(r'<path class="line " d="([^"]*)"', drawn)
+    assert (path.count("M"), path.count("V")) == (2, 1)
+    assert drawn.count("no figures") == 1
+
+
+def test_of_many_curves_the_largest_are_drawn_and_the_rest_is_added_up() -> None:
+    curves = {f"c{number}": [float(number), None] for number in range(9)}
+    assert largest(curves) == {f"c{number}": [float(number), None] for number in (8, 7, 6, 5, 4)} | {
+        "others": [6.0, None]
+    }
 
 
 # ---------------------------------------------------------------------- plots

@@ -34,8 +34,9 @@ FILE_NAME = "report.html"
 def command(folders: Sequence[Path], output: Path | None) -> None:
     """Write a report about a crawl: one HTML file with plots, which needs no internet.
 
-    Shows throughput, outcomes, status codes, sizes, depth, languages, sites, errors, and whether the delay was kept at
-    every site. Works while the crawl runs.
+    Shows throughput and, on the same time axis, what workers, database and machine did meanwhile; outcomes, status
+    codes, sizes, depth, languages, sites, errors, and whether the delay was kept at every site. Works while the crawl
+    runs.
 
     \b
     Example:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Final
 
 from gossamer.inspect.report.card import card
+from gossamer.inspect.report.curves import TimeAxis
 from gossamer.inspect.report.figures import MAX_DEPTH, Gaps
-from gossamer.inspect.report.plots import NARROW, WIDE, Bar, area, columns, rows, time_names
+from gossamer.inspect.report.history_card import history_card
+from gossamer.inspect.report.plots import NARROW, WIDE, Bar, area, columns, rows
 from gossamer.wording import count, delay, moment, plain, size, span
 
 if TYPE_CHECKING:
@@ -31,7 +34,10 @@ _LANGUAGES: Final = {
 def cards(figures: ReportFigures, stats: Stats, *, delay_s: float) -> Iterator[str]:
     """Yield every card that has figures."""
     if figures.stretches:
-        yield _throughput(figures)
+        axis = TimeAxis(began_at=figures.period[0], ended_at=figures.period[1], width=WIDE, marks=figures.history.marks)
+        yield _throughput(figures, axis)
+        if figures.history.panels:
+            yield history_card(figures.history, axis)
     yield _outcomes(stats)
     if figures.statuses:
         yield _statuses(figures)
@@ -49,7 +55,7 @@ def cards(figures: ReportFigures, stats: Stats, *, delay_s: float) -> Iterator[s
 # ---------------------------------------------------------------------- over time
 
 
-def _throughput(figures: ReportFigures) -> str:
+def _throughput(figures: ReportFigures, axis: TimeAxis) -> str:
     stretch_s, stretches = figures.stretch_s, figures.stretches
     whens = [moment(stretch.began_at) for stretch in stretches]
     series = (
@@ -61,10 +67,10 @@ def _throughput(figures: ReportFigures) -> str:
         hints = [f"{when}: {tell(round(value, 2))}/s" for when, value in zip(whens, values, strict=True)]
         plots = "".join(
             area(
-                values, label=f"{title} over time", hints=hints, tell=tell, width=width, kind=kind,
-                names=time_names(stretches[0].began_at, stretch_s * len(stretches), at_most=names),
+                values, label=f"{title} over time", hints=hints, tell=tell, width=sized.width, kind=kind,
+                names=sized.names(), behind=sized.draw_marks,
             ).replace("<svg ", f'<svg class="{name}" ', 1)
-            for width, names, name in ((WIDE, 9, "wide"), (NARROW, 3, "narrow"))
+            for sized, name in ((axis, "wide"), (replace(axis, width=NARROW), "narrow"))
         )  # fmt: skip
         drawn += f"<div><h3>{title}</h3>{plots}</div>"
     busiest = max(stretches, key=lambda stretch: stretch.pages)

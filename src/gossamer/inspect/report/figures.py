@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.inspect.database import open_tables
+from gossamer.inspect.report.history_card import HistoryFigures, gather_history
 from gossamer.store.reading import row_files
 from gossamer.store.schemas import LINKS, PAGES, REQUESTS
 
@@ -24,7 +25,7 @@ EXAMPLES: Final = 3  # of an error
 CLOCK_SLACK_S: Final = 0.005  # gaps are measured by the wall clock, but were kept by another clock
 
 _STRETCHES_S: Final = (
-    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
+    1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
 )  # fmt: skip
 # A site's shortest gap, in delays; without a delay in seconds.
 _GAPS_IN_DELAYS: Final = (0.0, 0.25, 0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -99,12 +100,27 @@ class ReportFigures:
     top_sites: tuple[SiteFigures, ...] = ()
     gaps: Gaps | None = None  # None: no site had two turns
     errors: tuple[ErrorFigures, ...] = ()
+    history: HistoryFigures = field(default_factory=HistoryFigures)
+
+    @property
+    def period(self) -> tuple[float, float]:
+        """When the plots over time begin and end."""
+        return self.stretches[0].began_at, self.stretches[-1].began_at + self.stretch_s
 
 
 def gather(folders: Sequence[Path], *, delay_s: float) -> ReportFigures:
     """Query all figures as they are now; all are zero if the crawl has stored nothing."""
     if not any(row_files(list(folders), table) for table in (PAGES, REQUESTS, LINKS)):
         return ReportFigures()
+    figures = _query(folders, delay_s)
+    if not figures.stretches:
+        return figures
+    began_at, ended_at = figures.period
+    history = gather_history(folders, began_at=began_at, ended_at=ended_at, stretch_s=figures.stretch_s)
+    return replace(figures, history=history)
+
+
+def _query(folders: Sequence[Path], delay_s: float) -> ReportFigures:
     with open_tables(folders, "pages requests sites") as tables:
         totals = _one(tables, _TOTALS)
         if totals["requests"]:

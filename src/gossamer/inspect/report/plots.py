@@ -21,6 +21,7 @@ DAY_S: Final = 86_400
 _ROW: Final = 22  # units from one row to the next
 _LETTER: Final = 6.0  # approximate width of a letter, in units
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 8, 10, 24  # margins of a plot with axes
+TIME_LEFT, TIME_RIGHT, TIME_BOTTOM = _LEFT + 12, _RIGHT, _BOTTOM  # those of plots over time, which share one axis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,7 @@ def rows(bars: Sequence[Bar], *, label: str, names: int = 20) -> str:
             f'<rect class="bar {bar.kind}" x="{left:g}" y="{y + 4}" width="{length:.1f}" height="{_ROW - 8}" rx="2"/>'
             f'<text class="value" x="{left + length + 5:.1f}" y="{y + 15}">{escape(bar.told)}</text></g>'
         )
-    return _svg(NARROW, max(_ROW, len(bars) * _ROW), label, drawn)
+    return svg(NARROW, max(_ROW, len(bars) * _ROW), label, drawn)
 
 
 def columns(
@@ -70,7 +71,7 @@ def columns(
     plot_width, floor = NARROW - _LEFT - _RIGHT, height - _BOTTOM
     ticks = nice_ticks(max((bar.value for bar in bars), default=0))
     step = plot_width / max(1, len(bars))
-    drawn = _grid(ticks, NARROW, top, floor, lambda value: f"{value:,.0f}")
+    drawn = grid(ticks, NARROW, top, floor, lambda value: f"{value:,.0f}")
     every = -(-max((len(bar.name) + 2 for bar in bars), default=1) * _LETTER // step)
     for number, bar in enumerate(bars):
         x, tall = _LEFT + number * step, bar.value / ticks[-1] * (floor - top)
@@ -81,13 +82,13 @@ def columns(
             f'height="{tall:.1f}" rx="1.5"/></g>'
         )
         if number % every == 0:
-            drawn.append(_text("tick mid", x if edges else x + step / 2, floor + 14, bar.name))
+            drawn.append(text("tick mid", x if edges else x + step / 2, floor + 14, bar.name))
     if marker is not None:
         x = _LEFT + marker * step
         anchor = "end" if marker > len(bars) / 2 else "start"
         drawn.append(f'<line class="marker" x1="{x:.1f}" x2="{x:.1f}" y1="{top - 12}" y2="{floor}"/>')
-        drawn.append(_text(f"marked {anchor}", x + (-5 if anchor == "end" else 5), top - 4, marked))
-    return _svg(NARROW, height, f"{label}, {unit}", drawn)
+        drawn.append(text(f"marked {anchor}", x + (-5 if anchor == "end" else 5), top - 4, marked))
+    return svg(NARROW, height, f"{label}, {unit}", drawn)
 
 
 def area(
@@ -99,13 +100,18 @@ def area(
     tell: Callable[[float], str],
     width: int,
     kind: str = "",
+    behind: Callable[[float, float], list[str]] | None = None,
 ) -> str:
-    """Draw a value over time. `names`: positions on the axis, from 0 to 1, and their labels."""
+    """Draw a value over time. `names`: positions on the axis, from 0 to 1, and their labels.
+
+    `behind` draws what is behind it, from a highest to a lowest place.
+    """
     height, top = 170, _TOP
-    left, floor = _LEFT + 12, height - _BOTTOM
-    plot_width = width - left - _RIGHT
+    left, floor = TIME_LEFT, height - TIME_BOTTOM
+    plot_width = width - left - TIME_RIGHT
     ticks = nice_ticks(max(values, default=0))
-    drawn = _grid(ticks, width, top, floor, tell, left=left)
+    drawn = grid(ticks, width, top, floor, tell, left=left)
+    drawn += behind(top, floor) if behind else []
     step = plot_width / max(1, len(values))
     heights = [floor - value / ticks[-1] * (floor - top) for value in values]
     edge = " ".join(f"H{left + (number + 1) * step:.1f}V{y:.1f}" for number, y in enumerate([*heights[1:], floor]))
@@ -119,8 +125,8 @@ def area(
             f'height="{floor - top}"><title>{escape(hint)}</title></rect>'
         )
     for place, name in names:
-        drawn.append(_text("tick mid", left + place * plot_width, floor + 15, name))
-    return _svg(width, height, label, drawn)
+        drawn.append(text("tick mid", left + place * plot_width, floor + 15, name))
+    return svg(width, height, label, drawn)
 
 
 def nice_ticks(most: float) -> list[float]:
@@ -157,23 +163,26 @@ def shorten(text: str, letters: int) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
-def _grid(
+def grid(
     ticks: Sequence[float], width: int, top: float, floor: float, tell: Callable[[float], str], left: float = _LEFT
 ) -> list[str]:
+    """Draw a line for each tick, with its value."""
     drawn = []
     for tick in ticks:
         y = floor - tick / ticks[-1] * (floor - top)
         drawn.append(f'<line class="grid" x1="{left}" x2="{width - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
         if tick == int(tick) or ticks[-1] < 5:  # no fractions of sites
-            drawn.append(_text("tick end", left - 6, y + 4, tell(tick)))
+            drawn.append(text("tick end", left - 6, y + 4, tell(tick)))
     return drawn
 
 
-def _text(kind: str, x: float, y: float, text: str) -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
+def text(kind: str, x: float, y: float, said: str) -> str:
+    """Draw a text."""
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(said)}</text>'
 
 
-def _svg(width: int, height: float, label: str, drawn: Sequence[str]) -> str:
+def svg(width: int, height: float, label: str, drawn: Sequence[str]) -> str:
+    """Return a plot."""
     return (
         f'<svg viewBox="0 0 {width} {height:g}" role="img" aria-label="{escape(label, quote=True)}">'
         + "".join(drawn)
