@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from gossamer.cli.naming import read_url
 from gossamer.cli.printing import print_facts
 from gossamer.cli.wording import count, plain, size
 from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
+from gossamer.crawl.naming import read_url
 from gossamer.crawl.settings import DEFAULT_AGENT
 from gossamer.errors import GossamerError
 from gossamer.inspect.stored import stored_answer, trace

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.data_dir import data_dirs_option
-from gossamer.cli.log import request_line
-from gossamer.cli.naming import read_url
 from gossamer.cli.printing import print_facts, say
 from gossamer.cli.wording import plain
 from gossamer.commands import to_type
-from gossamer.crawl.compose import read_exclusions
 from gossamer.crawl.engines import open_existing
-from gossamer.crawl.folder import read_settings
-from gossamer.crawl.site_delays import read_own_sites, read_site_delays
+from gossamer.crawl.explaining import terms_of
+from gossamer.crawl.naming import read_url
 from gossamer.inspect.as_json import explanation_as_json
 from gossamer.inspect.explain import explain_site, explain_url
-from gossamer.inspect.facts import Terms
+from gossamer.inspect.requests import request_line
 from gossamer.inspect.running import is_under_way
 
 if TYPE_CHECKING:
@@ -50,7 +46,7 @@ def command(what: str, folders: Sequence[Path], source: str | None, as_json: boo
     is_site = "/" not in what
     named = read_url(what)
     with open_existing(*folders) as frontier:
-        terms = _read_terms(folders[0], named.site, frontier.seed_ports())
+        terms = terms_of(folders[0], named.site, frontier.seed_ports())
         found = explain_site(frontier, folders, named.site, terms) if is_site else explain_url(
             frontier, folders, named, terms, read_url(source) if source else None
         )  # fmt: skip
@@ -68,21 +64,3 @@ def command(what: str, folders: Sequence[Path], source: str | None, as_json: boo
     if paused:
         resume = to_type("resume", folders=folders[0])
         click.echo(f"  The operator paused the crawl: no turn begins until `{resume}`.")
-
-
-def _read_terms(folder: Path, site: str, seed_ports: frozenset[int]) -> Terms:
-    settings = read_settings(folder)
-    own = read_own_sites(settings.pace)
-    now_at = time.time()
-    return Terms(
-        pace=settings.pace,
-        scope=settings.scope,
-        traps=settings.traps,
-        agent=settings.crawl.agent_name,
-        site_delay_s=read_site_delays(settings.pace).get(site, settings.pace.delay_s),
-        parallel=own.parallel if site in own.names else 0,
-        in_file=read_exclusions(settings.scope.exclude_file),
-        now_at=now_at,
-        year=time.gmtime(now_at).tm_year,
-        seed_ports=seed_ports,
-    )

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dirs_option
-from gossamer.cli.naming import read_site
 from gossamer.cli.terminal import own_sequences
 from gossamer.cli.wording import count
+from gossamer.crawl.naming import read_site
 from gossamer.errors import GossamerError
 
 if TYPE_CHECKING:

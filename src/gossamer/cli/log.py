@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dirs_option
-from gossamer.cli.naming import read_site
-from gossamer.cli.wording import moment, plain, size
+from gossamer.cli.wording import plain
 from gossamer.crawl.engines import frontier_of
+from gossamer.crawl.naming import read_site
 from gossamer.errors import GossamerError
 from gossamer.inspect.as_json import row_as_json
-from gossamer.inspect.requests import RequestFilter, RequestLog
+from gossamer.inspect.requests import RequestFilter, RequestLog, request_line
 from gossamer.records import Reason, RequestKind
 
 if TYPE_CHECKING:
@@ -78,10 +78,3 @@ def _print(rows: Iterable[RequestRow], line_of: Callable[[RequestRow], str]) -> 
 
 def _json_line(row: RequestRow) -> str:
     return json.dumps(row_as_json(row))
-
-
-def request_line(row: RequestRow) -> str:
-    """Return a request in one line."""
-    said = row.reason or str(row.status)
-    took_s = row.ended_at - row.started_at
-    return f"{moment(row.ended_at)}  {said:<17} {size(row.bytes):>9} {took_s:>7.2f} s  {plain(row.url)}"

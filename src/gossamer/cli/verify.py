@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from gossamer.cli.data_dir import data_dirs_option
-from gossamer.cli.naming import read_site
 from gossamer.cli.report import write_whole
 from gossamer.cli.wording import count, plain
 from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
+from gossamer.crawl.naming import read_site
 from gossamer.errors import GossamerError
 from gossamer.inspect.verify import Check, verify
 

@@ -114,9 +114,18 @@ class Explanation:
 
 
 def explain_url(
-    frontier: FrontierReader, folders: Folders, url: Url, terms: Terms, linked_from: Url | None = None
+    frontier: FrontierReader,
+    folders: Folders,
+    url: Url,
+    terms: Terms,
+    linked_from: Url | None = None,
+    *,
+    search_s: float = SEARCH_S,
 ) -> Explanation:
-    """Explain why a URL was fetched or not, or when it will be; `linked_from` is a stored page that links to it."""
+    """Explain why a URL was fetched or not, or when it will be.
+
+    `linked_from` is a stored page that links to it; without, one is looked for, for `search_s`.
+    """
     state = frontier.find_url(url.site, url.url_hash)
     site = frontier.find_site(url.site)
     host = next((one for one in frontier.find_hosts(url.site) if one.host == url.host), None)
@@ -125,10 +134,7 @@ def explain_url(
     robots = _robots(host, url, terms)
     found: Found | None = None
     if state is None:
-        if linked_from is not None:
-            found = Found(read_linking_page(folders, linked_from, url, agent=terms.agent), 1, is_complete=True)
-        else:
-            found = find_linking_page(folders, url, agent=terms.agent)
+        found = _find_linking(folders, url, terms, linked_from, search_s)
         cause, sentence = _why_unknown(frontier, url, site, excluded, robots, found, terms)
     elif state.status is UrlStatus.QUEUED:
         cause, sentence = _when(frontier, folders, state, requests, site, host, excluded, robots, terms)
@@ -136,7 +142,7 @@ def explain_url(
         cause, sentence = _settled(state, requests, excluded, robots, site, host, terms)
     facts = [
         ("known", known_as(folders, state, requests)),
-        *([("linked", _linked_in_words(found))] if found else []),
+        *([("linked", _linked_in_words(found, search_s))] if found else []),
         ("excluded", excluded or "no"),
         ("scope", scope_of(site, terms)),
         ("trap", trap_of(url, terms) or "no limit refuses it"),
@@ -149,11 +155,19 @@ def explain_url(
     )  # fmt: skip
 
 
-def explain_site(frontier: FrontierReader, folders: Folders, name: str, terms: Terms) -> Explanation:
-    """Explain when a site has its next turn, and why then."""
+def _find_linking(folders: Folders, url: Url, terms: Terms, linked_from: Url | None, search_s: float) -> Found:
+    if linked_from is not None:
+        return Found(read_linking_page(folders, linked_from, url, agent=terms.agent), 1, is_complete=True)
+    return find_linking_page(folders, url, agent=terms.agent, search_s=search_s)
+
+
+def explain_site(
+    frontier: FrontierReader, folders: Folders, name: str, terms: Terms, last: Sequence[RequestRow] | None = None
+) -> Explanation:
+    """Explain when a site has its next turn, and why then; `last` are its last requests, if they were read before."""
     site = frontier.find_site(name)
     hosts = frontier.find_hosts(name)
-    last = tuple(RequestLog(folders, RequestFilter(site=name)).last(MAX_REQUESTS))
+    last = tuple(RequestLog(folders, RequestFilter(site=name)).last(MAX_REQUESTS)) if last is None else tuple(last)
     excluded = Exclusions.parse(frontier.exclusions())[0].find(f"https://{name}/", f"https://{name}")
     if excluded:
         cause, sentence = Cause.EXCLUDED, f"It is excluded by {excluded}: none of its URLs is requested."
@@ -269,14 +283,14 @@ def _why_not_followed(frontier: FrontierReader, url: Url, linking: LinkingPage, 
     )
 
 
-def _linked_in_words(found: Found) -> str:
+def _linked_in_words(found: Found, search_s: float) -> str:
     """Return which stored page links to a URL, or how far the search for one came."""
     if found.linking:
         return f"from {found.linking.page.url}, depth {found.linking.depth}"
     pages = count(found.pages, "archived page")
     if found.is_complete:
         return f"from none of {pages}"
-    return f"from none of {pages} that were read in {span(SEARCH_S)}: name one with --from"
+    return f"from none of {pages} that were read in {span(search_s)}: name one with --from"
 
 
 def _settled(

@@ -107,6 +107,11 @@ def head_of(record: Record) -> bytes:
     return record.block[: len(record.block) - len(record.payload)]
 
 
+def headers_of(folders: Folders, page: PageRow) -> list[str]:
+    """Return the status line and the headers of a stored page, one line each."""
+    return head_of(archived(folders, page)).decode("latin-1").rstrip().splitlines()
+
+
 def read_body(record: Record, page: PageRow) -> str:
     """Return the text of an archived body, inflated and decoded as by the crawl."""
     return decode_body(head_of(record), record.payload, page)

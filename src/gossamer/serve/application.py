@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,16 +14,25 @@ from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
 from gossamer.errors import GossamerError
-from gossamer.serve import layout
+from gossamer.serve import archived, layout
 from gossamer.serve.back import Back, BusyError
-from gossamer.serve.door import Door, token_of
+from gossamer.serve.door import POLICY_HEADER, Door, token_of
 from gossamer.serve.gate import LOGIN, AccessRules
 from gossamer.serve.live import Live
-from gossamer.serve.overview import live_values, overview
+from gossamer.serve.markup import address, trusted
+from gossamer.serve.overview import SPANS_S, live_values, overview
+from gossamer.serve.reading_pages import SORTS, site_page, sites_page, url_form, url_page
 from gossamer.serve.tokens import Keyring, Role
 from gossamer.wording import plain
 
@@ -46,6 +56,7 @@ ORDERS: Final = {
     "readmit": "Readmit this? Its queued URLs are requested again.",
 }
 _STATIC: Final = {"serve.css": "text/css", "live.js": "text/javascript", "login.js": "text/javascript",
+                  "plots.js": "text/javascript",
                   "icon.svg": "image/svg+xml"}  # fmt: skip
 
 
@@ -81,6 +92,12 @@ class Dashboard:
         routes = [
             Route("/", self._overview),
             Route("/events", self._events),
+            Route("/history", self._history),
+            Route("/sites", self._sites),
+            Route("/site", self._site),
+            Route("/url", self._url),
+            Route("/archived", self._archived),
+            Route("/report", self._report),
             Route("/order", self._confirm, methods=["GET"]),
             Route("/order", self._order, methods=["POST"]),
             Route(LOGIN, self._login_form, methods=["GET"]),
@@ -138,11 +155,11 @@ class Dashboard:
         status = await self._live.status()
         content = overview(
             live_values(status, time.time()),
-            may_order=token_of(request.scope).role is Role.OPERATOR,
+            may_order=_may_order(request),
             is_paused=status.stats.is_paused,
             is_running=status.running is not None,
         )
-        return self._page(request, "Overview", content, script="live.js")
+        return self._page(request, "Overview", content, scripts=("live.js", "plots.js"))
 
     async def _events(self, _: Request) -> ASGIApp:
         return self._stream
@@ -154,6 +171,44 @@ class Dashboard:
             return
         with self._live.streaming() as events:
             await StreamingResponse(events, media_type="text/event-stream")(scope, receive, send)
+
+    async def _history(self, request: Request) -> Response:
+        span = request.query_params.get("span", "")
+        return JSONResponse(await self._back.ask("history", span=span if span in SPANS_S else "1 hour"))
+
+    async def _sites(self, request: Request) -> Response:
+        asked = request.query_params
+        search, sort = asked.get("q", ""), asked.get("sort", "")
+        sort = sort if sort in SORTS else next(iter(SORTS))
+        number = int(asked["page"]) if re.fullmatch("[0-9]{1,6}", asked.get("page", "")) else 0
+        found = await self._back.ask("sites", search=search, sort=sort, descending=SORTS[sort][1], number=number)
+        may_order = _may_order(request)
+        content = sites_page(found, search=search, sort=sort, number=number, may_order=may_order)
+        return self._page(request, "Sites", content)
+
+    async def _site(self, request: Request) -> Response:
+        found = await self._back.ask("site", name=request.query_params.get("name", ""))
+        return self._page(request, found["site"], site_page(found, may_order=_may_order(request)))
+
+    async def _url(self, request: Request) -> Response:
+        url = request.query_params.get("url", "").strip()
+        if not url:
+            return self._page(request, "URL", url_form())
+        if "/" not in url:
+            return RedirectResponse(address("/site", name=url), 303)
+        found = await self._back.ask("url", url=url)
+        return self._page(request, found["url"], url_page(found))
+
+    async def _archived(self, request: Request) -> Response:
+        found = await self._back.ask("archived", url=request.query_params.get("url", ""))
+        headers = {POLICY_HEADER: archived.POLICY}
+        body = found["body"].encode("utf-8", "replace").decode()
+        if not found["is_html"]:
+            return PlainTextResponse(body, headers=headers)
+        return HTMLResponse(archived.disarm(body), headers=headers)
+
+    async def _report(self, request: Request) -> Response:
+        return self._page(request, "Report", trusted(await self._back.ask("report")), has_main=True)
 
     async def _confirm(self, request: Request) -> Response:
         what, entry = request.query_params.get("what", ""), request.query_params.get("entry", "")
@@ -178,11 +233,17 @@ class Dashboard:
         return self._page(request, "This cannot be done", layout.lines(str(error)), status=status)
 
     def _page(
-        self, request: Request, title: str, content: Piece, *, script: str = "", status: int = 200
+        self, request: Request, title: str, content: Piece, *, scripts: Sequence[str] = (), status: int = 200,
+        has_main: bool = False,
     ) -> Response:  # fmt: skip
         crawl = ", ".join(folder.name or str(folder) for folder in self._terms.folders)
         token, path = token_of(request.scope), request.url.path
-        return HTMLResponse(layout.page(title, content, token=token, path=path, crawl=crawl, script=script), status)
+        whole = layout.page(title, content, token=token, path=path, crawl=crawl, scripts=scripts, has_main=has_main)
+        return HTMLResponse(whole, status)
+
+
+def _may_order(request: Request) -> bool:
+    return token_of(request.scope).role is Role.OPERATOR
 
 
 def _question(what: str, entry: str) -> str:

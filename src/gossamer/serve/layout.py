@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final
 from gossamer.serve.markup import Html, address, join, tag
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gossamer.serve.markup import Piece
     from gossamer.serve.tokens import Token
 
@@ -16,13 +18,14 @@ POLICY: Final = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
     "trusted-types 'none'"
 )
-PAGES: Final = {"/": "Overview"}
+PAGES: Final = {"/": "Overview", "/sites": "Sites", "/url": "URL", "/report": "Report"}
 
 
 def page(
-    title: str, content: Piece, *, token: Token | None, path: str = "", crawl: str = "", script: str = ""
+    title: str, content: Piece, *, token: Token | None, path: str = "", crawl: str = "", scripts: Sequence[str] = (),
+    has_main: bool = False,
 ) -> str:  # fmt: skip
-    """Return a whole page."""
+    """Return a whole page; `has_main`: the content has its own heading and main part."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -31,13 +34,15 @@ def page(
         tag("link", rel="stylesheet", href="/static/base.css"),
         tag("link", rel="stylesheet", href="/static/serve.css"),
         tag("link", rel="icon", href="/static/icon.svg"),
-        tag("script", src=f"/static/{script}", defer=True) if script else None,
+        [tag("script", src=f"/static/{script}", defer=True) for script in scripts],
     )
     body = tag(
         "body",
         tag("a", "Skip to the content", href="#content", class_="skip"),
         _top(token, path) if token else None,
-        tag("main", tag("h1", title), content, id="content", class_="page"),
+        tag("div", content, id="content")
+        if has_main
+        else tag("main", tag("h1", title), content, id="content", class_="page"),
     )
     return "<!DOCTYPE html>\n" + tag("html", head, body, lang="en")
 
@@ -73,7 +78,7 @@ def login(sentence: str = "") -> str:
             tag("p", tag("a", "You have logged in before: open the dashboard", href="/")),
         ],
         token=None,
-        script="login.js",
+        scripts=("login.js",),
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ TILES: Final = {
     "used": "disk used",
     "free": "disk free",
 }
+SPANS_S: Final = {"10 minutes": 600, "1 hour": 3600, "6 hours": 21_600, "1 day": 86_400, "1 week": 604_800, "all": 0}
 WORKER_COLUMNS: Final = ("worker", "heartbeat", "loop lag", "memory", "sites in hand", "pages", "requests", "received")
 
 
@@ -153,11 +154,26 @@ def overview(values: Mapping[str, Any], *, may_order: bool, is_paused: bool, is_
         tag("dl", [tag("div", tag("dt", name), tag("dd", texts[key], data_text=key)) for key, name in TILES.items()],
             class_="tiles"),
         _orders(is_paused=is_paused, is_running=is_running) if may_order else None,
+        _plots(),
         tag("section", tag("h2", "Workers"), _table("workers", WORKER_COLUMNS, values["tables"]["workers"]),
             class_="card"),
         tag("section", tag("h2", "URLs given up"), _table("given_up", ("reason", "URLs"), values["tables"]["given_up"]),
             class_="card"),
     ])  # fmt: skip
+
+
+def _plots() -> Html:
+    """Return the place for the plots, which a script draws."""
+    options = [tag("option", name, value=name, selected=name == "1 hour") for name in SPANS_S]
+    return tag(
+        "section",
+        tag("h2", "History"),
+        tag("p", tag("label", "Period ", tag("select", options, id="span")), tag("span", id="moment"), class_="search"),
+        tag("p", "The crawl has written no history yet.", id="no-plots", hidden=True),
+        tag("div", id="plots", class_="plots", tabindex="0", role="group",
+            aria_label="Plots over time; the arrow keys move a cursor over all of them"),
+        class_="card",
+    )  # fmt: skip
 
 
 def _orders(*, is_paused: bool, is_running: bool) -> Html:

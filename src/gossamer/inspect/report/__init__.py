@@ -5,6 +5,6 @@ how it looks; the caller passes in the settings that it names.
 """
 
 from gossamer.inspect.report.figures import gather
-from gossamer.inspect.report.page import About, render
+from gossamer.inspect.report.page import About, content, render
 
-__all__ = ["About", "gather", "render"]
+__all__ = ["About", "content", "gather", "render"]

@@ -40,7 +40,6 @@ class About:
 
 def render(about: About, figures: ReportFigures) -> str:
     """Return the report as HTML."""
-    title = f"Crawl report: {plain(about.folder)}"
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -48,23 +47,32 @@ def render(about: About, figures: ReportFigures) -> str:
 <meta http-equiv="Content-Security-Policy" content="{POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>{escape(title)}</title>
+<title>{escape(_title(about))}</title>
 <style>
 {STYLE}</style>
 </head>
 <body>
-<header>
-<h1>{escape(title)}</h1>
+{content(about, figures)}
+</body>
+</html>
+"""
+
+
+def content(about: About, figures: ReportFigures) -> str:
+    """Return the report without a page around it."""
+    return f"""<header>
+<h1>{escape(_title(about))}</h1>
 <p>{escape(_when(about, figures))}</p>
 {_tiles(about, figures)}
 {_settings(about)}
 </header>
 {_body(about, figures)}
 <footer>Made by Gossamer {escape(about.version)} on {moment(about.made_at)} from the crawl's own tables. All times are
-UTC. Sizes: 1 kB = 1,000 bytes. Point at a bar to read its figures.</footer>
-</body>
-</html>
-"""
+UTC. Sizes: 1 kB = 1,000 bytes. Point at a bar to read its figures.</footer>"""
+
+
+def _title(about: About) -> str:
+    return f"Crawl report: {plain(about.folder)}"
 
 
 def _when(about: About, figures: ReportFigures) -> str:

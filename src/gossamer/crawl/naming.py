@@ -1,4 +1,4 @@
-"""Reads URLs and sites as operators write them on the command line."""
+"""Reads URLs and sites as operators write them."""
 
 from __future__ import annotations
 
