@@ -16,6 +16,7 @@ from gossamer.fair_queue import FairQueue
 from gossamer.page_process.child import PageChild
 from gossamer.page_process.frames import max_reply_bytes, pack_page, pack_terms, unpack_reply
 from gossamer.page_process.settings import SITEMAP_PAGES
+from gossamer.page_process.slices import TimeSlice
 from gossamer.records import ParseFailed, Reason, RequestKind
 from gossamer.story import tell
 
@@ -72,9 +73,9 @@ class PageLane:
     Up to `PAGES_IN_PIPE` pages are with the child, which reads them in order; the others wait here. A child that dies
     was reading the first of them: that page is blamed, and the next child gets the others.
 
-    With a slice, a page that takes more processor time than that while others wait is taken from the lane: its child is
-    killed, and `overran` gets the page. It also gets each page that takes more memory than the terms allow; a
-    lane without `overran` reads as much of such a page as its memory allows.
+    With a slice, a page that takes more processor time than that (`TimeSlice`) while others wait is taken from the lane:
+    its child is killed, and `overran` gets the page. It also gets each page that takes more memory than the terms allow;
+    a lane without `overran` reads as much of such a page as its memory allows.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class PageLane:
     ) -> None:
         self._terms = terms
         self._stuck_s = stuck_s
-        self._slice_s = slice_s
+        self._slice = None if slice_s is None else TimeSlice(slice_s)
         self._niceness = niceness
         self._starter = starter
         self._on_cost = on_cost  # called with every page that was read and the processor time it took
@@ -211,8 +212,10 @@ class PageLane:
             job = self.in_pipe.popleft()
             job.is_large = child.large
             cost_s = cpu_s - self._child_cpu_s if self._child_cpu_s else 0.0
-            self._account(job, min(max(0.0, cost_s), self._deadline_s(job)))  # a child that was taken over may lie
+            cost_s = min(max(0.0, cost_s), self._deadline_s(job))  # a child that was taken over may lie
+            self._account(job, cost_s)
             self._child_cpu_s = cpu_s
+            self._note_in_slice(cost_s, is_large=child.large)
             if child.large and self._overran is not None:
                 self._overran(job)
             elif isinstance(result, RuntimeError):  # a bug goes to the caller that waits for the page
@@ -220,6 +223,10 @@ class PageLane:
             else:
                 job.settle(result)
         self._fill_pipe()
+
+    def _note_in_slice(self, cost_s: float, *, is_large: bool) -> None:
+        if self._slice is not None:
+            (self._slice.note_overrun if is_large else self._slice.note_read)(cost_s)
 
     def _account(self, job: Job, cost_s: float) -> None:
         if job.has_waited:
@@ -272,9 +279,11 @@ class PageLane:
 
     def _oust(self, job: Job) -> None:
         """Pass on a page that took more than its slice."""
-        assert self._slice_s is not None, "only a lane with a slice ousts pages"
+        assert self._slice is not None, "only a lane with a slice ousts pages"
         assert self._overran is not None, "it tells what becomes of them"
-        self._account(job, self._slice_s)
+        cost_s = self._slice.now_s
+        self._slice.note_overrun(cost_s)
+        self._account(job, cost_s)
         self._overran(job)
 
     # ------------------------------------------------------------------ time
@@ -290,8 +299,8 @@ class PageLane:
         if left_s <= 0 and self._child is not None:
             self._child.kill()
             left_s = self._stuck_s
-        if self._slice_s is not None:
-            left_s = min(left_s, self._slice_s / 2)
+        if self._slice is not None:
+            left_s = min(left_s, self._slice.now_s / 2)
             self._end_overrun(now_s)
         self._watch = self._loop.call_later(left_s, self._look)
 
@@ -308,8 +317,8 @@ class PageLane:
 
     def _end_overrun(self, now_s: float) -> None:
         """Kill the child if its page has taken more than the slice while others wait."""
-        child, slice_s = self._child, self._slice_s
-        assert slice_s is not None
+        assert self._slice is not None
+        child, slice_s = self._child, self._slice.now_s
         if child is None or not child.ready or self._ousted is not None or self.pending < 2 or not self.in_pipe:
             return
         if now_s - self._heard_s > slice_s and _cpu_s(child.pid) - self._child_cpu_s > slice_s:
