@@ -22,6 +22,7 @@ from gossamer.store.segments import finish_segment
 
 _NICENESS = 10  # the crawl goes first
 _RETRY_S = 60.0
+_ALLOCATOR = {"ARROW_DEFAULT_MEMORY_POOL": "system"}  # Arrow's own one keeps the memory of each row group
 _LOG = logging.getLogger(__name__)
 
 
@@ -71,7 +72,7 @@ class Finisher:
 
     def _start_process(self) -> None:
         command = [sys.executable, "-m", __name__, *map(os.fspath, self.files)]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        environment = os.environ | _ALLOCATOR | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own module on our own files
                 command,

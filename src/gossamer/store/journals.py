@@ -38,7 +38,7 @@ MARK: Final = b"\xd5GSMRJ1\n"
 HEADER: Final = Struct("<8sQQQQQ")
 SUM: Final = Struct("<Q")
 HEADER_BYTES: Final = HEADER.size + SUM.size
-_BATCH_CHARS = 1 << 25  # of text: an Arrow column of strings ends at 2 GB, and small batches block no thread for long
+_BATCH_CHARS = 1 << 23  # of text: small batches take little memory and block no thread for long
 _UNFIT = (OverflowError, TypeError, ValueError, pa.ArrowException)
 _LOG = logging.getLogger(__name__)
 

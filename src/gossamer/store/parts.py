@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Size of a row group. It bounds the memory that converting needs, whatever the journal's size.
-_GROUP_BYTES = 1 << 25
+_GROUP_BYTES = 1 << 23
 
 _KEY: Final = "gossamer.checksum"
 _UNSEALED: Final = f"xxh3:{0:016x}:{0:016x}"  # of the footer, of the file
