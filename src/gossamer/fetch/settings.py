@@ -54,7 +54,7 @@ class FetchSettings:
         ),
     )
     max_held_bytes: int = field(
-        default=64_000_000,
+        default=48_000_000,
         metadata=_setting(
             "The most memory for the bodies of a worker, from their first byte until they are stored; then no request "
             "starts, and half of it is for small bodies. Raise it for a crawl of large files.",
