@@ -73,9 +73,9 @@ class PageLane:
     Up to `PAGES_IN_PIPE` pages are with the child, which reads them in order; the others wait here. A child that dies
     was reading the first of them: that page is blamed, and the next child gets the others.
 
-    With a slice, a page that takes more processor time than that (`TimeSlice`) while others wait is taken from the lane:
-    its child is killed, and `overran` gets the page. It also gets each page that takes more memory than the terms allow;
-    a lane without `overran` reads as much of such a page as its memory allows.
+    With a slice, a page that takes more processor time than that (`TimeSlice`) while others wait is taken from the
+    lane: its child is killed, and `overran` gets the page. It also gets each page that takes more memory than the terms
+    allow; a lane without `overran` reads as much of such a page as its memory allows.
     """
 
     def __init__(

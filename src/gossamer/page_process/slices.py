@@ -1,4 +1,4 @@
-"""How long a page may keep others waiting for the quick lane: shorter while pages that overrun take much of its time."""
+"""How long a page may keep others waiting for the quick lane: less while pages that overrun take much of its time."""
 
 from __future__ import annotations
 
