@@ -11,7 +11,8 @@ import pytest
 from gossamer.metrics import Metric
 from gossamer.serve.overview import SPANS_S
 from gossamer.serve.plotting import MAX_STEPS, PLOTS, plots_of, step_for
-from tests.inspect.test_history import HOUR, steadily, ticks, write
+from tests.inspect.histories import write
+from tests.inspect.test_history import HOUR, steadily, ticks
 
 if TYPE_CHECKING:
     from pathlib import Path
