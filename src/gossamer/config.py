@@ -42,7 +42,7 @@ RENAMED: Final = {
 }
 
 _PREFIX = "GOSSAMER_"
-_NOT_SETTINGS = re.compile("GOSSAMER_(PYTHON|LAUNCHER|PROGRAM|TEST_.*)")  # for the launcher, `commands` and the tests
+_NOT_SETTINGS = re.compile("GOSSAMER_(PYTHON|LAUNCHER|PROGRAM|NOTIFY_URL|TEST_.*)")  # for the launcher, say, or secret
 
 _UNITS = {
     "_s": {"": 1, "ms": Decimal("0.001"), "s": 1, "m": 60, "h": 3_600, "d": 86_400},

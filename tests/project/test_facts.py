@@ -148,7 +148,11 @@ def wrong_options(text: str) -> Iterator[str]:
 def wrong_names(text: str) -> Iterator[str]:
     """Yield the snake_case words in backticks that the code does not have, and variables that are no setting's."""
     known = names()
-    variables = {variable(key) for key in declared(SECTIONS)} | {"GOSSAMER_DATA_DIR", "GOSSAMER_CONFIG"}
+    variables = {variable(key) for key in declared(SECTIONS)} | {
+        "GOSSAMER_DATA_DIR",
+        "GOSSAMER_CONFIG",
+        "GOSSAMER_NOTIFY_URL",
+    }
     launcher = (ROOT / "gossamer").read_text()
     tests = " ".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
     for span in SPAN.findall(prose(text)):

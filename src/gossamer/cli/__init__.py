@@ -37,6 +37,7 @@ GROUPS = {  # in the order in which `gossamer --help` lists them; a new command 
         "stop": "Shut down a running crawl gracefully.",
         "pause": "Pause a crawl: its workers begin nothing more.",
         "resume": "Let a paused crawl continue, on all its machines.",
+        "notify": "Send a test message to the webhook that a crawl notifies.",
         "doctor": "Check whether this machine is fit for a crawl, and say how to fix problems.",
         "bot-page": "Write a web page about your crawler: who crawls, why, and how to opt out.",
         "simweb": "Serve a simulated web on this machine, for testing any crawler.",

@@ -38,6 +38,7 @@ from gossamer.store.repair import repair
 from gossamer.supervisor import Callbacks, End, Ended, MachineWatch, Progress, Supervisor, WorkerSetup
 from gossamer.supervisor.history import History
 from gossamer.supervisor.lock import hold_folder, note_holder
+from gossamer.supervisor.notify import Notifier, read_url, take_url
 from gossamer.wording import count
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def _check(folder: Path, settings: Settings, seeds: Seeds) -> Exclusions:
     read_site_delays(settings.pace)
     read_own_sites(settings.pace)
     check_choice(settings.page.text)
+    read_url(settings.watch.notify_file, os.environ)
     if not settings.fetch.insecure:
         with authorities_file(settings.fetch.ca_file):
             pass  # each worker makes its own
@@ -237,24 +239,18 @@ async def _supervise(
     opened: OpenCrawl, folder: Path, settings: Settings, workers: int, reporter: CrawlReporter
 ) -> Ended:
     started_at = time.time()
+    notifier = Notifier(take_url(settings.watch.notify_file, os.environ), folder)
 
     def show(progress: Progress) -> None:
         note_holder(opened.lock, started_at=started_at, troubles=progress.troubles, counted=progress.counted)
+        notifier.look(progress)
         reporter.show(progress)
 
-    watch = _machine_watch(folder, settings, workers)
-    attended = has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as under nohup
+    watch, attended = _machine_watch(folder, settings, workers), _is_attended()
     supervisor = Supervisor(
         frontier=opened.frontier,
         stats=opened.stats,
-        setup=WorkerSetup(
-            command=[sys.executable, "-P", "-m", "gossamer.crawl.worker_process", str(folder)],
-            count=workers,
-            lock=opened.lock,
-            output=folder / LOG_FILE,
-            silence_s=settings.supervisor.worker_silence_s,
-            stop_s=settings.worker.stop_s,
-        ),
+        setup=_worker_setup(opened, folder, settings, workers),
         callbacks=Callbacks(
             repair=lambda workers: repair(folder, workers),
             show=show,
@@ -268,9 +264,26 @@ async def _supervise(
     )
     with _serving_metrics(settings, watch, reporter):
         ended = await supervisor.run()
+    notifier.end(ended)
     if ended.end is End.MISTAKE:
         raise GossamerError(ended.detail)
     return ended
+
+
+def _worker_setup(opened: OpenCrawl, folder: Path, settings: Settings, workers: int) -> WorkerSetup:
+    return WorkerSetup(
+        command=[sys.executable, "-P", "-m", "gossamer.crawl.worker_process", str(folder)],
+        count=workers,
+        lock=opened.lock,
+        output=folder / LOG_FILE,
+        silence_s=settings.supervisor.worker_silence_s,
+        stop_s=settings.worker.stop_s,
+    )
+
+
+def _is_attended() -> bool:
+    """Return whether this start has a terminal whose end would end it, unlike under nohup."""
+    return has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
 
 
 def _machine_watch(folder: Path, settings: Settings, workers: int) -> MachineWatch:

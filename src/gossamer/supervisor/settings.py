@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path  # noqa: TC003 - the type of a setting
 from typing import Final
 
 LOOPBACK: Final = IPv4Address("127.0.0.1")
@@ -43,6 +44,14 @@ class WatchSettings:
         metadata={
             "help": "Serve the metrics of this machine's crawl to Prometheus at ADDRESS:PORT, or at a port of the "
             "loopback address if only a port is given; off serves none."
+        },
+    )
+    notify_file: Path | None = field(
+        default=None,
+        metadata={
+            "help": "A file of mode 600 that holds the URL of a webhook, which is told when the crawl is finished or "
+            "stalled, its disk is full, its database is away, or its workers keep dying. Use it if the variable "
+            "GOSSAMER_NOTIFY_URL cannot be set."
         },
     )
     figures_days: float = field(
