@@ -5,7 +5,7 @@ ARGS ?=
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bare check lint format bench profile compare chaos fuzz audit lock reference real golden screenshots
+.PHONY: help setup test bare check lint format bench profile compare chaos fuzz audit lock reference site real golden screenshots
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,9 @@ audit:  ## Look for known holes in the versions that the lock files pin; needs t
 
 reference: setup  ## Generate docs/reference from the code
 	$(PYTHON) tools/reference.py
+
+site: setup  ## Build the documentation as a site, in build/site
+	$(PYTHON) tools/site.py
 
 real: setup  ## Compare crawls of real manuals with wget, by hand on Debian 12: make real ARGS="--sites git,sqlite"
 	$(PYTHON) tools/real_manuals.py $(ARGS)

@@ -21,6 +21,7 @@ IMPORTS = {  # by the name of the lock file: what must load
     "replay": "pywb.apps.cli, cdxj_indexer, wacz.main, datasette.app",
     "scrapy": "scrapy",
     "hadolint": "sys",  # a program, no module
+    "site": "sphinx, furo, myst_parser",
     "crawlee": "crawlee.crawlers, parsel, httpx2",
 }
 

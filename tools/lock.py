@@ -21,6 +21,7 @@ SEPARATE = {  # groups of pyproject.toml with an environment each
     "scrapy": "What `make compare` compares with",
     "crawlee": "What `make compare` compares with",
     "hadolint": "What checks the Dockerfile in tests",
+    "site": "What builds the site of the documentation",
 }
 HEADER = """\
 # {what}, pinned and hashed. Written by `make lock` from pyproject.toml: do not edit.
