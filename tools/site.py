@@ -51,7 +51,11 @@ def build(folder: Path) -> None:
         source = Path(scratch)
         write_source(source)
         options = ["-q", "-W", "--keep-going", "-b", "html", "-d", str(source / ".cache")]
-        subprocess.run([python, "-m", "sphinx", *options, source, folder], check=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
+        subprocess.run(
+            [python, "-m", "sphinx", *options, source, folder],
+            check=True,
+            env=os.environ | {"PYTHONWARNINGS": "ignore"},
+        )
 
 
 def write_source(source: Path) -> None:
