@@ -132,7 +132,8 @@ class Reducer:
         first: dict[bytes, str] = {}  # with the same content
         found = []
         for row in rows:
-            kept = _without(row._asdict(), NOT_OF_PAGES)
+            is_declared = row.mime_detected == row.content_type
+            kept = _without(row._asdict(), NOT_OF_PAGES | ({"mime_detected"} if is_declared else set()))
             kept["text"] = _digest(self._plain(row.text))
             kept["payload_digest"] = row.payload_digest[:5]  # its value is checked against the archive
             same = first.setdefault(row.content_hash, row.url)
@@ -180,6 +181,8 @@ class Reducer:
         kept |= {name: value for name, value in sorted(record.headers.items()) if name not in NOT_OF_RECORDS}
         if kept["content-type"] == f"application/http;msgtype={kept['type'].replace('revisit', 'response')}":
             del kept["content-type"]
+        usual = {"warc-protocol": "http/1.1", "warc-identified-payload-type": "text/html"}
+        kept = {name: value for name, value in kept.items() if usual.get(name) != value}
         if record.is_answer:
             head = record.block[: len(record.block) - len(record.payload)].decode("latin-1")
             kept["head"] = [line for line in head.split("\r\n") if line and not self._varies(record, line)]

@@ -55,7 +55,9 @@ def keep(crawl: Crawl, url: str, html: str, **changes: Any) -> None:
     answer = replace(html_answer(url, crawl._number, html), **changes)
     encoded = encode_exchange(answer)
     row = page_row(answer, encoded.payload_digest)._replace(
-        content_hash=md5(html.encode(), usedforsecurity=False).digest(), truncated=answer.truncated is not None
+        mime_detected="text/html",
+        content_hash=md5(html.encode(), usedforsecurity=False).digest(),
+        truncated=answer.truncated is not None,
     )
     crawl.store.keep_page(row, encoded.archive, encoded.response_offset, answer=answer)
     crawl.store.sync()
@@ -232,6 +234,7 @@ def test_a_cc_index_has_the_parts_of_urls_as_the_public_one_has_them(crawl: Craw
         "fetch_status": 200,
         "content_charset": "MACINTOSH",
         "content_languages": "deu",
+        "content_mime_detected": "text/html",
         "crawl": "crawl",
         "subset": "warc",
     }

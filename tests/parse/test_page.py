@@ -71,6 +71,7 @@ def test_a_page_as_news_sites_write_them() -> None:
     page = read(ARTICLE, "text/html; charset=UTF-8", url="https://www.daily.example/science/2026/spiders")
     assert page.row == PageRow(
         content_type="text/html",
+        mime_detected="text/html",
         charset="utf-8",
         title="Spiders that fly — The Daily Web",
         text=page.row.text,

@@ -36,7 +36,7 @@ COLUMNS = {
         ("warc_file", "string"), ("warc_offset", "int64"), ("warc_length", "int64"), ("duplicate_of", "string"),
         ("simhash", "uint64"), ("lang_declared", "string"), ("lang_detected", "string"), ("lang_score", "double"),
         ("last_modified", "string"), ("etag", "string"), ("published", "string"), ("published_from", "string"),
-        ("modified", "string"), ("modified_from", "string"), ("via", HASH),
+        ("modified", "string"), ("modified_from", "string"), ("via", HASH), ("mime_detected", "string"),
     ],
     "requests": [
         ("url_hash", HASH), ("url", "string"), ("site", "string"), ("kind", "string"), ("started_at", TIME),

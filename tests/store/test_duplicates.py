@@ -41,7 +41,9 @@ GZIPPED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip
 
 def keep(store: Store, answer: Fetched, content: bytes = HTML, **changes: Any) -> PageRow:
     encoded = encode_exchange(answer)
-    row = page_row(answer, encoded)._replace(content_hash=xxh3_128_digest(content), **changes)
+    row = page_row(answer, encoded)._replace(
+        content_hash=xxh3_128_digest(content), mime_detected="text/html", **changes
+    )
     return store.keep_page(row, encoded.archive, encoded.response_offset, answer=answer)
 
 
@@ -69,6 +71,7 @@ def test_the_record_of_a_duplicate_is_a_revisit_that_leads_to_the_payload(
     record = find_record(folder, second.warc_file, second.warc_offset)
     assert record.headers["warc-type"] == "revisit"
     assert record.headers["warc-profile"] == "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+    assert record.headers["warc-identified-payload-type"] == "text/html"
     assert record.headers["warc-target-uri"] == second.url
     assert record.headers["warc-refers-to-target-uri"] == first.url
     original = find_record(folder, first.warc_file, first.warc_offset)
@@ -124,7 +127,7 @@ def test_a_duplicate_whose_payload_is_gone_is_named(crawl: tuple[Path, PageRow, 
     other = folder / "other"
     with new_store(other) as store:
         keep(store, fetched(3))  # the same payload, but not the page that is named
-        encoded = encode_revisit(fetched(2), second.payload_digest, same_as=first.url, same_at=first.fetched_at)
+        encoded = encode_revisit(fetched(2), second, same_as=first.url, same_at=first.fetched_at)
         row = page_row(fetched(2), encoded)
         row = store._segments.keep(row, encoded.archive, encoded.response_offset, is_revisit=True)
     (problem,) = check(other).problems

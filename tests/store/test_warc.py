@@ -192,6 +192,28 @@ def test_bytes_that_are_no_records_of_ours_stay_as_they_are(archive: bytes) -> N
     assert with_warcinfo(sound.archive + archive, len(sound.archive), ID.encode()) == sound.archive + archive
 
 
+@pytest.mark.parametrize(
+    ("answer", "found", "named"),
+    [
+        (fetched(), None, "text/html"),
+        (fetched(), "application/rss+xml", "application/rss+xml"),
+        (fetched(head=ENCODED, body=gzip.compress(HTML)), "text/html", "text/html"),
+        (fetched(head=ENCODED, body=gzip.compress(HTML)), None, None),  # only the inflated body would tell
+        (fetched(body=b""), None, None),
+    ],
+)
+def test_a_response_names_the_type_of_its_payload(answer: Fetched, found: str | None, named: str | None) -> None:
+    (request, _), (response, _) = records(encode_exchange(answer, found).archive)
+    assert response["WARC-Identified-Payload-Type"] == named
+    assert request["WARC-Identified-Payload-Type"] is None
+
+
+@pytest.mark.parametrize(("line", "protocol"), [(b"HTTP/1.0 200 OK", "http/1.0"), (b"HTTP/1.1 200 OK", "http/1.1")])
+def test_records_name_the_protocol_of_the_answer(line: bytes, protocol: str) -> None:
+    for headers, _ in records(encode_exchange(fetched(head=line + b"\r\n\r\n")).archive):
+        assert headers["WARC-Protocol"] == protocol
+
+
 def test_no_two_records_share_an_id() -> None:
     archive = b"".join(encode_exchange(fetched()).archive for _ in range(500))
     ids = [headers["WARC-Record-ID"] for headers, _ in records(archive)]

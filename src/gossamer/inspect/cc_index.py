@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NAME_PARTS: Final = ("tld", "2nd_last_part", "3rd_last_part", "4th_last_part", "5th_last_part")
 _COLUMNS: Final = (
     "url", "fetched_at", "status", "content_type", "charset", "lang", "truncated", "payload_digest", "warc_file",
-    "warc_offset", "warc_length", "duplicate_of",
+    "warc_offset", "warc_length", "duplicate_of", "mime_detected",
 )  # fmt: skip
 _MAX_OFFSET: Final = (1 << 31) - 1
 
@@ -108,6 +108,7 @@ def _row(page: dict[str, Any], archives: Path) -> dict[str, Any]:
         "fetch_status": page["status"],
         "content_digest": page["payload_digest"].removeprefix("sha1:"),
         "content_mime_type": REVISIT_TYPE if is_revisit else _media_type(page["content_type"]),
+        "content_mime_detected": page["mime_detected"] or None,
         "content_charset": _charset(page["charset"]),
         "content_languages": three_letters(page["lang"]) or None,
         "content_truncated": said.get("warc-truncated"),

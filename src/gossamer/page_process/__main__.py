@@ -123,7 +123,7 @@ class FrameReader:
                 return parsed_reply(without_content(parsed), None)
             if len(parsed.row.text) > max_bytes:  # a table can be laid out to many times its page
                 parsed = parsed._replace(row=parsed.row._replace(text=parsed.row.text[:max_bytes]))
-            return parsed_reply(parsed, encode_exchange(fetched) if archive else None)
+            return parsed_reply(parsed, encode_exchange(fetched, parsed.row.mime_detected) if archive else None)
         except MemoryError:
             raise
         except Exception:  # a bug of ours costs this page: the worker logs the traceback and goes on

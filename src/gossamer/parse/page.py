@@ -8,6 +8,7 @@ from turbohtml import Namespace, parse
 from xxhash import xxh3_128_digest
 
 from gossamer.inflate import NotInflated, inflate
+from gossamer.media_types import media_type_of
 from gossamer.parse.blocks import block_in_head, block_in_page
 from gossamer.parse.charset import decode
 from gossamer.parse.elements import find_elements
@@ -158,6 +159,7 @@ def _row(
         lang_score=language.score,
         last_modified=in_iso(head.last_modified),
         etag=head.etag[:MAX_ETAG_CHARS],
+        mime_detected=media_type_of(inflated.body, head.media_type),
         published=dates.published,
         published_from=dates.published_from,
         modified=dates.modified,

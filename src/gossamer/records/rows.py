@@ -86,6 +86,9 @@ class PageRow(NamedTuple):
     modified: Annotated[str, Stored(TEXT, "when the page says it was last changed: a day, or a moment in UTC")] = ""
     modified_from: Annotated[str, Stored(TEXT, "where it says so: json-ld, opengraph, meta or time", REPEATS)] = ""
     via: Annotated[UrlHash, Stored(HASH, "url_hash of the page that the URL was found on; zeros for seeds")] = NO_HASH
+    mime_detected: Annotated[
+        str, Stored(TEXT, "media type by the first bytes of the body; the declared one if they say nothing", REPEATS)
+    ] = ""
 
 
 class RequestRow(NamedTuple):

@@ -192,7 +192,7 @@ class Store(PageStore):
             row = row._replace(duplicate_of=original.url)
             is_revisit = bool(archive) and original.payload_digest == row.payload_digest
             if is_revisit:
-                revisit = encode_revisit(answer, row.payload_digest, same_as=original.url, same_at=original.fetched_at)
+                revisit = encode_revisit(answer, row, same_as=original.url, same_at=original.fetched_at)
                 archive, response_offset = revisit.archive, revisit.response_offset
         if is_archived:
             row = self._segments.keep(row, archive, response_offset, is_revisit=is_revisit)

@@ -22,10 +22,13 @@ from typing import TYPE_CHECKING
 
 from isal import igzip_lib, isal_zlib
 
+from gossamer.media_types import media_type_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gossamer.records.pages import Fetched
+    from gossamer.records.rows import PageRow
 
 # Level 1 of isal: a fifth of zlib's cost at nearly the same size. Archives are written once and read rarely.
 _LEVEL = 1
@@ -42,6 +45,7 @@ _MEMBER_OPENING = _GZIP_HEADER + b"\x00" + _STORED_LENGTH + _OPENING  # of a gzi
 _LAST_BLOCK = b"\x01\x04\x00\xfb\xff" + _END  # `_END` as the last block of deflate, stored
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
+_CONTENT_TYPE = re.compile(rb"^content-type[ \t]*:([^;\r\n]*)", re.IGNORECASE | re.MULTILINE)
 _CONTENT_ENCODING = re.compile(
     rb"^content-encoding[ \t]*:[ \t]*(?:br|compress|deflate|gzip|x-gzip|zstd)\b", re.IGNORECASE | re.MULTILINE
 )
@@ -59,13 +63,19 @@ class EncodedExchange:
     payload_digest: str  # of the body as sent: `sha1:…`
 
 
-def encode_exchange(fetched: Fetched) -> EncodedExchange:
-    """Return the request and response records of an answer. It accepts any bytes from a server."""
+def encode_exchange(fetched: Fetched, payload_type: str | None = None) -> EncodedExchange:
+    """Return the request and response records of an answer. It accepts any bytes from a server.
+
+    `payload_type` is the media type that was found in the inflated body; None: look for it, if the body is plain.
+    """
     head, body = _unchunked_head(fetched.head), fetched.body
     block_digest = sha1(head, usedforsecurity=False)
     block_digest.update(body)
     payload_digest = digest(body)
-    request, response_start = _starts(fetched, "response")
+    is_compressed = _is_compressed(head)
+    if payload_type is None:
+        payload_type = "" if is_compressed else media_type_of(body, _declared_type(head))
+    request, response_start = _starts(fetched, "response", payload_type)
     response = (
         f"{response_start}"
         f"WARC-Payload-Digest: {payload_digest}\r\n"
@@ -74,36 +84,39 @@ def encode_exchange(fetched: Fetched) -> EncodedExchange:
         "Content-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(head) + len(body)}\r\n\r\n"
     ).encode()
-    second = _stored(response + head, body) if _is_compressed(head) else _deflated(response + head, body)
+    second = _stored(response + head, body) if is_compressed else _deflated(response + head, body)
     return EncodedExchange(archive=request + second, response_offset=len(request), payload_digest=payload_digest)
 
 
-def encode_revisit(fetched: Fetched, payload_digest: str, *, same_as: str, same_at: float) -> EncodedExchange:
-    """Return the records of an answer whose payload is that of `same_as`, archived at `same_at` (Unix seconds)."""
+def encode_revisit(fetched: Fetched, row: PageRow, *, same_as: str, same_at: float) -> EncodedExchange:
+    """Return the records of a page whose payload is that of `same_as`, archived at `same_at` (Unix seconds)."""
     head = _unchunked_head(fetched.head)
-    request, revisit_start = _starts(fetched, "revisit")
+    request, revisit_start = _starts(fetched, "revisit", row.mime_detected)
     revisit = (
         f"{revisit_start}"
         "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n"
         f"WARC-Refers-To-Target-URI: {same_as}\r\n"
         f"WARC-Refers-To-Date: {warc_date(same_at)}\r\n"
-        f"WARC-Payload-Digest: {payload_digest}\r\n"
+        f"WARC-Payload-Digest: {row.payload_digest}\r\n"
         f"WARC-Block-Digest: {digest(head)}\r\n"
         "Content-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(head)}\r\n\r\n"
     ).encode()
     archive = request + _deflated(revisit, head)
-    return EncodedExchange(archive=archive, response_offset=len(request), payload_digest=payload_digest)
+    return EncodedExchange(archive=archive, response_offset=len(request), payload_digest=row.payload_digest)
 
 
-def _starts(fetched: Fetched, type_: str) -> tuple[bytes, str]:
+def _starts(fetched: Fetched, type_: str, payload_type: str) -> tuple[bytes, str]:
     """Return the request's record, and the beginning of the answer's record."""
+    protocol = "http/1.0" if fetched.head.startswith(b"HTTP/1.0") else "http/1.1"
+    identified = f"WARC-Identified-Payload-Type: {payload_type}\r\n" if payload_type else ""
     request_id, response_id = _record_ids()
     # Both belong to one exchange, so both have its start time and the address that answered.
     common = (
         f"WARC-Target-URI: {fetched.url}\r\n"
         f"WARC-Date: {warc_date(fetched.started_at)}\r\n"
         f"WARC-IP-Address: {fetched.address}\r\n"
+        f"WARC-Protocol: {protocol}\r\n"
     )
     request = (
         "WARC-Type: request\r\n"
@@ -118,7 +131,7 @@ def _starts(fetched: Fetched, type_: str) -> tuple[bytes, str]:
         f"WARC-Type: {type_}\r\n"
         f"WARC-Record-ID: <urn:uuid:{response_id}>\r\n"
         f"WARC-Concurrent-To: <urn:uuid:{request_id}>\r\n"
-        f"{common}"
+        f"{common}{identified}"
     )
     return _deflated(request, fetched.request_head), start
 
@@ -195,6 +208,11 @@ def _is_compressed(head: bytes) -> bool:
 def to_member(header: bytes, block: bytes) -> bytes:
     """Return a record as a gzip member: its header with the empty line, then its block."""
     return igzip_lib.compress(b"".join((header, block, _END)), _LEVEL, igzip_lib.COMP_GZIP)
+
+
+def _declared_type(head: bytes) -> str:
+    found = _CONTENT_TYPE.search(head)
+    return found[1].decode("latin-1").strip().lower() if found else ""
 
 
 def _deflated(header: bytes, block: bytes) -> bytes:
