@@ -221,6 +221,18 @@ def test_help_and_version_load_no_command_that_was_not_asked_for() -> None:
         assert set(said.splitlines()[-1].split()) == loaded
 
 
+def test_help_loads_no_library_but_that_of_the_command_line() -> None:
+    """Libraries make the difference between 0.05 s and 0.5 s of processor time."""
+    script = (
+        "import sys; before = set(sys.modules); sys.argv = ['gossamer', '--help'];"
+        "from contextlib import suppress; import runpy\n"
+        "with suppress(SystemExit): runpy.run_module('gossamer', run_name='__main__')\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert set(said.splitlines()[-1].split()) <= {"click", "gossamer"}
+
+
 def test_the_command_works_with_clicks_own_runner() -> None:
     assert CliRunner().invoke(gossamer.cli.gossamer, ["--version"]).output == f"gossamer {__version__}\n"
 
