@@ -65,6 +65,9 @@ def test_a_sites_next_urls_come_from_the_order_index_without_a_sort(frontier: Sq
         ("owned_sites", {"worker": 1, "delay_ms": 0, "at_most": 1}),
         ("find_seen", {"site": "", "url_hash": b""}),
         ("visited_site", {"site": ""}), ("find_site", {"site": ""}), ("settle_queue", {"site_id": 1, "url_hash": b""}),
+        ("settle_all_seen", {"site_id": 1, "hashes": bytes(32), "outcome": ""}),
+        ("settle_all_queued", {"site_id": 1, "hashes": bytes(32)}),
+        ("queued_seeds", {"site_id": 1, "hashes": bytes(32)}),
     ],
 )  # fmt: skip
 def test_no_read_scans_what_grows_with_the_crawl(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.sqlite.barring import bar, count_given_up, is_spent
@@ -69,32 +68,38 @@ def free_site(tx: SqliteTransaction, site: sqlite3.Row) -> None:
 
 def _settle(tx: SqliteTransaction, site_id: int, visit: Visit) -> int:
     """Settle what was not settled before, and count it; return how many pages of the site came with it."""
-    given_up: Counter[str] = Counter()
-    pages = 0
+    first: dict[bytes, Done | GivenUp | Barred] = {}  # a redirect may have led to a URL that then had its own turn
     for url_hash, outcome in visit.outcomes:
-        if isinstance(outcome, Retry):
-            continue
+        if not isinstance(outcome, Retry):
+            first.setdefault(url_hash, outcome)
+    settled: dict[tuple[str, bool], list[bytes]] = {}  # hashes by reason, and whether they are pages
+    for url_hash, outcome in first.items():
         if isinstance(outcome, Barred):
             bar(tx, site_id, url_hash, outcome.reason)
             continue
-        key = {"site_id": site_id, "url_hash": url_hash}
-        text = outcome.reason.value if isinstance(outcome, GivenUp) else ""
-        if not tx.execute(SQL["settle_seen"], {**key, "outcome": text}).rowcount:
-            continue  # settled before: a repeat after a crash, or a late completion
-        queued = tx.execute(SQL["settle_queue"], key).fetchone()
-        if isinstance(outcome, Done):
-            tx.done += 1
-            pages += outcome.page
-        else:
-            given_up[text] += 1
-        if queued and queued["depth"] == 0 and (isinstance(outcome, GivenUp) or outcome.page):
-            tx.execute(SQL["count_seed"], {"outcome": text, "url": queued["url"]})
+        kind = ("", outcome.page) if isinstance(outcome, Done) else (outcome.reason.value, False)
+        settled.setdefault(kind, []).append(url_hash)
+    pages = sum(_settle_all(tx, site_id, *kind, b"".join(hashes)) for kind, hashes in settled.items())
     if pages:
         tx.pages += pages
         tx.execute(SQL["count_pages"], {"site_id": site_id, "pages": pages})
-    for reason, urls in given_up.items():
-        count_given_up(tx, reason, urls)
     return pages
+
+
+def _settle_all(tx: SqliteTransaction, site_id: int, reason: str, is_page: bool, hashes: bytes) -> int:
+    """Settle URLs of a site that were given up for this reason, or, without one, are done; return the new pages."""
+    key = {"site_id": site_id, "hashes": hashes}
+    # What was settled before does not count: a repeat after a crash, or a late completion.
+    urls = tx.execute(SQL["settle_all_seen"], {**key, "outcome": reason}).rowcount
+    if reason or is_page:
+        for row in tx.execute(SQL["queued_seeds"], key).fetchall():
+            tx.execute(SQL["count_seed"], {"outcome": reason, "url": row["url"]})
+    tx.execute(SQL["settle_all_queued"], key)
+    if not reason:
+        tx.done += urls
+    elif urls:
+        count_given_up(tx, reason, urls)
+    return urls if is_page else 0
 
 
 def _put_back(tx: SqliteTransaction, site_id: int, visit: Visit) -> None:

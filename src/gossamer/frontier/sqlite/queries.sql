@@ -208,10 +208,39 @@ UPDATE site SET pages = pages + :pages WHERE site_id = :site_id
 UPDATE seen SET outcome = :outcome WHERE site_id = :site_id AND url_hash = :url_hash AND outcome IS NULL
 
 -- name: settle_queue
--- Removes a settled URL from the queue; returns a row only if it was queued, so that its seed is counted once.
+-- Removes a URL that is barred from the queue; returns a row only if it was queued.
 DELETE FROM queue
 WHERE seq = (SELECT seq FROM seen WHERE site_id = :site_id AND url_hash = :url_hash)
 RETURNING depth, url
+
+-- name: settle_all_seen
+-- Records one outcome of many URLs of a site, given as one blob of their hashes: each statement lets the other thread
+-- run, and waits for it. The rows are counted only if the statement begins with UPDATE.
+UPDATE seen SET outcome = :outcome
+WHERE site_id = :site_id AND outcome IS NULL AND url_hash IN (
+    WITH RECURSIVE place (at) AS (SELECT 1 UNION ALL SELECT at + 16 FROM place WHERE at + 16 < length(:hashes))
+    SELECT substr(:hashes, at, 16) FROM place
+)
+
+-- name: queued_seeds
+-- Finds the seeds among the URLs of a site that are being settled, if they are still queued: each is counted once.
+SELECT url FROM queue
+WHERE depth = 0 AND seq IN (
+    SELECT seq FROM seen WHERE site_id = :site_id AND url_hash IN (
+        WITH RECURSIVE place (at) AS (SELECT 1 UNION ALL SELECT at + 16 FROM place WHERE at + 16 < length(:hashes))
+        SELECT substr(:hashes, at, 16) FROM place
+    )
+)
+
+-- name: settle_all_queued
+-- Removes settled URLs of a site from the queue.
+DELETE FROM queue
+WHERE seq IN (
+    SELECT seq FROM seen WHERE site_id = :site_id AND url_hash IN (
+        WITH RECURSIVE place (at) AS (SELECT 1 UNION ALL SELECT at + 16 FROM place WHERE at + 16 < length(:hashes))
+        SELECT substr(:hashes, at, 16) FROM place
+    )
+)
 
 -- name: drop_queued
 -- Removes a URL of a host that was given up, by its key.
