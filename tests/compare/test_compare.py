@@ -43,7 +43,7 @@ def test_an_adapter_crawls_politely_as_far_as_its_crawler_can(name: str) -> None
 
 
 def test_gossamer_loses_nothing_at_a_kill_and_requests_nothing_early() -> None:
-    trial = crawl(crawler("gossamer"), SPEC, delay_s=DELAY_S, kill_after=[10, 30])
+    trial = crawl(crawler("gossamer"), SPEC, delay_s=DELAY_S, kill_after=[5, 20])
     assert len(trial.kills) == 2
     verdict = trial.judge()
     assert not (*verdict.missed, *verdict.early, *verdict.disallowed), verdict.summary()
