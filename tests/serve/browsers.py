@@ -9,6 +9,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections import deque
@@ -27,6 +28,16 @@ _FLAGS: Final = (
     "--disable-dev-shm-usage", "--force-color-profile=srgb",
 )  # fmt: skip
 
+# The browser expects its pipes as descriptors 3 and 4.
+_REDIRECT: Final = """
+import os, sys
+reading, writing = (os.dup(int(end)) for end in sys.argv[1:3])
+reading, writing = (os.dup(end) for end in (reading, writing))
+os.dup2(reading, 3)
+os.dup2(writing, 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
 
 class Browser:
     """One tab. Every message of its console that is a warning or worse, and every request, is noted."""
@@ -38,7 +49,7 @@ class Browser:
         self._events: deque[dict[str, Any]] = deque()
         self._session = ""
         self.console: list[str] = []  # errors and warnings
-        self.requests: list[str] = []  # URLs that the tab asked for
+        self.requests: dict[str, str] = {}  # URLs that the tab asked for, by request; not those that a policy refused
         self.dialogs: list[str] = []  # what `alert` said: no page may get there
         target = self._call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -151,7 +162,9 @@ class Browser:
         said = event["params"]
         match event["method"]:
             case "Network.requestWillBeSent":
-                self.requests.append(said["request"]["url"])
+                self.requests[said["requestId"]] = said["request"]["url"]
+            case "Network.loadingFailed" if said.get("blockedReason"):
+                self.requests.pop(said["requestId"], None)
             case "Log.entryAdded" if said["entry"]["level"] in ("error", "warning"):
                 self.console.append(f"{said['entry']['text']} {said['entry'].get('url', '')}")
             case "Runtime.exceptionThrown":
@@ -172,7 +185,7 @@ def chromium() -> Iterator[Browser]:
     root = ["--no-sandbox"] if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         command = [CHROMIUM, *_FLAGS, *root, f"--user-data-dir={Path(folder) / 'profile'}", "about:blank"]
-        redirected = ["sh", "-c", f'exec "$@" 3<&{ends[0]} 4>&{ends[1]}', "sh", *command]
+        redirected = [sys.executable, "-c", _REDIRECT, *map(str, ends), *command]
         process = subprocess.Popen(
             redirected, pass_fds=ends, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "HOME": folder},
