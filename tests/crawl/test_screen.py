@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleDimensions
 
 from gossamer.cli.console import Screen
-from gossamer.cli.screen import ASCII_BLOCKS, View, draw, plot
+from gossamer.cli.screen import ASCII_BLOCKS, Spark, View, draw, plot
 from gossamer.inspect.recent import Lately, SiteLately
 from gossamer.records import Reason, Stats
 from gossamer.supervisor import End
@@ -240,3 +240,18 @@ def test_a_driver_error_of_several_lines_leaves_the_rows_of_the_screen_in_place(
         assert screen.lines[-1].startswith("Ctrl-C shuts the crawl down")
         assert [line for line in screen.scrolled if line.startswith(("Gossamer", "speed", "sites", "Ctrl-C"))] == []
         assert screen.text.count("accepting TCP/IP") == 5
+
+
+def test_a_tall_screen_shows_the_history_in_small_plots() -> None:
+    sparks = (
+        Spark(label="claimed", value="12.5 URLs/s", values=[0.0, 5.0, 10.0]),
+        Spark(label="unused", value="0.1 sites/s", values=[1.0, 1.0, 0.0]),
+        Spark(label="queue", value="3 URLs", values=[1.0, 2.0, 3.0]),
+    )
+    view = replace(VIEW, sparks=sparks, others=2)
+    shown = lines(view, 120, 50)
+    assert "crawl-data and 2 more" in shown[0]
+    (first,), (second,) = ([line for line in shown if line.startswith(label)] for label in ("claimed", "queue"))
+    assert " ".join(first.split()) == "claimed 12.5 URLs/s ▄█ unused 0.1 sites/s ██"
+    assert " ".join(second.split()) == "queue 3 URLs ▃▅█"
+    assert "claimed" not in words(lines(view, 120, 24))

@@ -16,15 +16,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gossamer.cli import run
+from gossamer.cli.watching import CrawlView
 from gossamer.commands import to_type
 from gossamer.crawl.folder import gather_settings, write_settings
 from gossamer.inspect import recent
-from gossamer.inspect.recent import Tail
+from gossamer.inspect.recent import Lately, SiteLately, Tail, together
 from gossamer.records import RequestRow
 from gossamer.store import Store, StoreSettings
+from gossamer.store.figure_files import TICK_S
 from gossamer.store.journals import HEADER_BYTES
+from tests.crawl.test_screen import PROGRESS
 from tests.end_to_end.crawls import environment, wait_until
 from tests.inspect.crawls import Crawl
+from tests.inspect.histories import write as write_history
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,6 +137,19 @@ def test_a_journal_that_is_torn_is_read_as_far_as_it_is_whole(tmp_path: Path) ->
     assert tail.look(NOW_AT).busiest[0].requests == 2
 
 
+def test_what_several_machines_did_is_added_up() -> None:
+    one = Lately(
+        pages=(1, 2), bytes=(10, 20), sites_s=60.0, busiest=(SiteLately("a.test", 3, 5, 6.0, 1),),
+        slowest=(SiteLately("a.test", 3, 5, 6.0, 1),),
+    )  # fmt: skip
+    moved = (SiteLately("b.test", 4, 1, 1.0, 0), SiteLately("a.test", 2, 1, 9.0, 0))
+    other = Lately(pages=(0, 5), bytes=(1, 1), sites_s=30.0, busiest=moved, slowest=moved)
+    both = together([one, other])
+    assert (both.pages, both.bytes, both.sites_s) == ((1, 7), (11, 21), 60.0)
+    assert both.busiest == both.slowest == (SiteLately("a.test", 5, 6, 15.0, 1), SiteLately("b.test", 4, 1, 1.0, 0))
+    assert together([one]) is one
+
+
 # ---------------------------------------------------------------------- the command
 
 
@@ -168,6 +185,34 @@ def test_one_screen_is_printed_where_there_is_no_terminal(running: Path, capsys:
         ):
             assert part in text
         assert max(map(len, shown.splitlines())) <= 80
+
+
+def claims(folder: Path, worker: str) -> None:
+    """Write a history in which a worker has claimed one URL a second until now."""
+    now_at = time.time() // TICK_S * TICK_S
+    name = "gossamer_frontier_claimed_urls_total"
+    write_history(folder, {now_at + second: {(worker, name, ""): 300.0 + second} for second in range(-50, 1, TICK_S)})
+
+
+def test_a_tall_terminal_shows_the_history(
+    running: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claims(running, "w1")
+    monkeypatch.setenv("LINES", "50")
+    monkeypatch.setenv("COLUMNS", "120")
+    assert run(["top", "--data-dir", str(running)]) == 0
+    assert "claimed 1.0 URLs/s" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_folders_of_several_machines_are_one_screen(tmp_path: Path) -> None:
+    folders = tmp_path / "one", tmp_path / "other"
+    for number, folder in enumerate(folders):
+        folder.mkdir()
+        claims(folder, f"w{number}")
+    both = CrawlView(*folders, hint="", with_history=True)
+    view = both.view(PROGRESS, both.look())
+    assert (view.folder, view.others) == (folders[0], 1)
+    assert [(spark.label, spark.value) for spark in view.sparks] == [("claimed", "2.0 URLs/s")]
 
 
 def test_the_time_limit_is_known_from_the_settings(running: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -35,6 +35,15 @@ _NAME, _PLOT, _GOOD, _BAD = "bold", "cyan", "yellow", "bold red"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Spark:
+    """A figure of the history: its last value, and how it got there."""
+
+    label: str
+    value: str
+    values: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """Everything that one screen shows."""
 
@@ -44,6 +53,8 @@ class View:
     used_bytes: int
     free_bytes: int
     hint: str  # which keys do what
+    others: int = 0  # folders of other machines
+    sparks: Sequence[Spark] = ()
 
 
 def draw(view: View, *, width: int, height: int, ascii_only: bool = False) -> Group:
@@ -51,7 +62,7 @@ def draw(view: View, *, width: int, height: int, ascii_only: bool = False) -> Gr
     levels = ASCII_BLOCKS if ascii_only else BLOCKS
     head = [_title(view, width)]
     if height >= TALL:
-        head += [Text(""), *_plots(view, width, levels), Text(""), *_facts(view, width)]
+        head += [Text(""), *_plots(view, width, levels), Text(""), *_sparks(view, width, levels), *_facts(view, width)]
     else:
         head += [*_rates(view, width, levels), *_facts(view, width)]
     if height > len(head) + 14:
@@ -69,7 +80,8 @@ def draw(view: View, *, width: int, height: int, ascii_only: bool = False) -> Gr
 def _title(view: View, width: int) -> Text:
     progress = view.progress
     right = f"{_state(progress)}, {duration(progress.elapsed_s)}"
-    left = Text.assemble(("Gossamer", _NAME), f"  {plain(str(view.folder))}")
+    others = f" and {view.others} more" if view.others else ""
+    left = Text.assemble(("Gossamer", _NAME), f"  {plain(str(view.folder))}{others}")
     left.truncate(max(0, width - len(right) - 2), overflow="ellipsis", pad=True)
     return left.append("  ").append(right)
 
@@ -104,6 +116,20 @@ def _plots(view: View, width: int, levels: str) -> list[Text]:
         blocks.append([heading, *(Text(row, _PLOT) for row in rows)])
     left, right = blocks
     return _beside(left, right, half)
+
+
+def _sparks(view: View, width: int, levels: str) -> list[Text]:
+    """Figures of the history, two on a line, each with a small plot; an empty line follows."""
+    half = (width - GUTTER) // 2
+    told = max((len(spark.value) for spark in view.sparks), default=0) + 2
+    blocks = []
+    for spark in view.sparks:
+        line = _row(spark.label, Text(f"{spark.value:<{told}}"))
+        blocks.append(
+            line.append(plot(spark.values, width=max(0, half - len(line)), height=1, levels=levels)[0], _PLOT)
+        )
+    blocks += [Text("")] * (len(blocks) % 2)
+    return [*_beside(blocks[::2], blocks[1::2], half), *([Text("")] if blocks else [])]
 
 
 def _speeds(view: View, bars: int) -> list[tuple[str, str, Sequence[int]]]:
@@ -228,7 +254,7 @@ def seconds(value: float) -> str:
 # ---------------------------------------------------------------------- lines
 
 
-def plot(counts: Sequence[int], *, width: int, height: int, levels: str = BLOCKS) -> list[str]:
+def plot(counts: Sequence[float], *, width: int, height: int, levels: str = BLOCKS) -> list[str]:
     """Return bars as lines of text, the highest as high as there is room: each the mean of a stretch of counts."""
     if not counts or not width:
         return [" " * width] * height
@@ -244,7 +270,7 @@ def plot(counts: Sequence[int], *, width: int, height: int, levels: str = BLOCKS
     return rows
 
 
-def _stretches(counts: Sequence[int], length: int) -> Iterable[Sequence[int]]:
+def _stretches(counts: Sequence[float], length: int) -> Iterable[Sequence[float]]:
     """Cut into pieces, from the end: the first may be shorter."""
     first = len(counts) % length
     if first:

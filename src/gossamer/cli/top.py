@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from gossamer.cli.data_dir import data_dir_option
+from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.terminal import own_sequences
 from gossamer.commands import to_type
 from gossamer.crawl.engines import open_existing
@@ -25,7 +25,7 @@ from gossamer.supervisor.outlook import Forecast
 from gossamer.supervisor.progress import RATE_WINDOW_S, Member, Progress, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from rich.console import Console, Group
@@ -41,23 +41,26 @@ HINT: Final = "q quits; the crawl continues"
 
 
 @click.command("top")
-@data_dir_option
+@data_dirs_option
 @click.option("--once", is_flag=True, help="Print one screen and exit; the default without a terminal.")
-def command(folder: Path, once: bool) -> None:
+def command(folders: Sequence[Path], once: bool) -> None:
     """Watch a running crawl: speed, sites, queue, outcomes, workers, time left.
 
     Shows the same screen as `gossamer crawl` in its own terminal, and changes nothing; q or Ctrl-C quits, and the crawl
-    continues. Workers report their figures every two seconds.
+    continues. Workers report their figures every two seconds. A tall terminal also shows the last ten minutes of the
+    history: claims, sites given back unused, new links, database time, lateness of turns, and the queue.
 
     \b
     Examples:
       gossamer top
       gossamer top --once --data-dir crawl-data
+      gossamer top --data-dir /mnt/one/crawl-data --data-dir /mnt/two/crawl-data
     """
     from rich.console import Console
 
-    with open_existing(folder) as frontier:
-        if find_running(folder) is None:
+    folder = folders[0]
+    with open_existing(*folders) as frontier:
+        if not any(map(find_running, folders)):
             if end := _find_end(frontier, frontier.stats()):
                 raise GossamerError(
                     f"The crawl in {folder} is finished, {end.value}: `{to_type('status', folders=folder)}` shows how "
@@ -68,7 +71,7 @@ def command(folder: Path, once: bool) -> None:
                 f"stands with `{to_type('status', folders=folder)}`."
             )
         console = Console(file=own_sequences(sys.stdout))
-        watcher = _Watcher(frontier, folder)
+        watcher = _Watcher(frontier, folders)
         if once or not console.is_terminal:
             console.print(watcher.screen(console))
             return
@@ -88,20 +91,20 @@ def _find_end(frontier: FrontierReader, stats: Stats) -> End | None:
 class _Watcher:
     """A crawl, watched from another process."""
 
-    def __init__(self, frontier: FrontierReader, folder: Path) -> None:
+    def __init__(self, frontier: FrontierReader, folders: Sequence[Path]) -> None:
         from gossamer.cli.watching import CrawlView
 
         self._frontier = frontier
-        self._folder = folder
-        self._watch = CrawlView(folder, hint=HINT)
+        self._folders = folders
+        self._watch = CrawlView(*folders, hint=HINT, with_history=True)
         self._tally = Tally()
         self._forecast = Forecast()
-        has_settings = (folder / SETTINGS_FILE).exists()
-        self._max_duration_s = read_settings(folder).crawl.max_duration_s if has_settings else None
+        has_settings = (folders[0] / SETTINGS_FILE).exists()
+        self._max_duration_s = read_settings(folders[0]).crawl.max_duration_s if has_settings else None
 
     def is_over(self) -> bool:
         """Return whether the crawl has ended."""
-        return find_running(self._folder) is None
+        return not any(map(find_running, self._folders))
 
     def screen(self, console: Console) -> Group:
         """Return the screen for this moment."""
@@ -112,13 +115,14 @@ class _Watcher:
         return fill(console, self._watch.view(self._progress(lately), lately), spare_lines=1)
 
     def _progress(self, lately: Lately) -> Progress:
-        running = find_running(self._folder)
-        elapsed_s = time.time() - running.started_at if running and running.started_at else 0.0
+        running = [found for found in map(find_running, self._folders) if found]
+        began_at = min((found.started_at for found in running if found.started_at), default=0.0)
+        elapsed_s = time.time() - began_at if began_at else 0.0
         stats = self._frontier.stats()
         living = [worker for worker in self._frontier.workers() if not worker.gone]
         figures = self._tally.total(worker.figures for worker in living)
-        if running is not None:  # includes the counts of dead workers
-            figures |= running.counted
+        if len(running) == 1:  # includes the counts of dead workers
+            figures |= running[0].counted
         pages_per_s, bytes_per_s = lately.rates(RATE_WINDOW_S)
         return Progress(
             elapsed_s=elapsed_s,
@@ -128,7 +132,7 @@ class _Watcher:
             stats=stats,
             workers=len(living),
             alive=len(living),
-            troubles=running.troubles if running else (),
+            troubles=tuple(trouble for found in running for trouble in found.troubles),
             end=_find_end(self._frontier, stats),
             members=tuple(Member(label=worker.label, figures=worker.figures) for worker in living),
             outlook=self._forecast.update(

@@ -24,7 +24,7 @@ from gossamer.store.reading import RowFile
 from gossamer.store.schemas import REQUESTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 WINDOW_S: Final = 300  # as long as journals are open: older ones have become parts
@@ -72,6 +72,33 @@ class Lately:
     def rates(self, window_s: int) -> tuple[float, float]:
         """Return pages and bytes per second in the last `window_s` seconds."""
         return sum(self.pages[-window_s:]) / window_s, sum(self.bytes[-window_s:]) / window_s
+
+
+def together(machines: Sequence[Lately]) -> Lately:
+    """Return the recent activity of several machines as one."""
+    if len(machines) == 1:
+        return machines[0]
+    busiest = _merged(site for one in machines for site in one.busiest)
+    slowest = _merged(site for one in machines for site in one.slowest)
+    return Lately(
+        pages=tuple(map(sum, zip(*(one.pages for one in machines), strict=True))),
+        bytes=tuple(map(sum, zip(*(one.bytes for one in machines), strict=True))),
+        sites_s=max(one.sites_s for one in machines),
+        busiest=tuple(sorted(busiest, key=lambda site: -site.requests)),
+        slowest=tuple(sorted(slowest, key=lambda site: -site.mean_s)),
+    )
+
+
+def _merged(sites: Iterable[SiteLately]) -> list[SiteLately]:
+    """Return one row per site: it may have gone from one machine to another."""
+    found: dict[str, SiteLately] = {}
+    for site in sites:
+        former = found.get(site.site)
+        found[site.site] = site if former is None else SiteLately(
+            site.site, former.requests + site.requests, former.bytes + site.bytes, former.seconds + site.seconds,
+            former.failed + site.failed,
+        )  # fmt: skip
+    return list(found.values())
 
 
 class Tail:
