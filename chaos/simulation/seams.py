@@ -228,6 +228,10 @@ class WatchedStore:
         """Keep an answer."""
         return self._store.keep_answer(row, archive, response_offset)
 
+    def keep_robots(self, answer: Fetched, asked: RequestRow) -> None:
+        """Take a robots.txt."""
+        self._store.keep_robots(answer, asked)
+
     def keep_links(self, rows: Sequence[LinkRow]) -> None:
         """Keep links."""
         self._store.keep_links(rows)

@@ -11,6 +11,7 @@ import pytest
 import gossamer_simweb as simweb
 from gossamer.store.checking import check
 from gossamer.store.reading import find_record, last_pages, requests
+from gossamer.store.scanning import Record, scan
 from gossamer_simweb import WebSpec
 from tests.end_to_end.crawls import Crawl
 from tests.frontier.postgres_server import new_database
@@ -71,6 +72,16 @@ def test_every_page_is_stored_exactly_as_the_server_sent_it(crawl: Crawl) -> Non
         assert row.status == 200
         sent = bytes.fromhex(crawl.server.payload_digest(row.url, ENCODINGS))
         assert row.payload_digest == f"sha1:{base64.b32encode(sent).decode()}", row.url
+
+
+def test_every_robots_txt_that_was_answered_is_archived_apart(crawl: Crawl) -> None:
+    asked = sorted(row.url for row in requests(crawl.folder) if row.kind == "robots" and row.status)
+    segments = (crawl.folder / "warc").glob("gossamer-robots-*.warc.gz")
+    records = [each for segment in segments for each in scan(segment) if isinstance(each, Record)]
+    assert sorted(each.headers["warc-target-uri"] for each in records if each.is_answer) == asked
+    assert len(asked) >= 16
+    others = (crawl.folder / "warc").glob("gossamer-2*.cdxj")
+    assert not [line for index in others for line in index.read_text().splitlines() if "/robots.txt " in line]
 
 
 def test_the_index_leads_to_the_right_records(crawl: Crawl) -> None:

@@ -82,6 +82,24 @@ def test_a_row_names_the_place_of_its_record(tmp_path: Path) -> None:
     assert row.warc_offset == before.warc_offset + before.warc_length + encoded.response_offset
 
 
+@pytest.mark.parametrize("settings", [{}, {"robots_archive": False}, {"warc": False}])
+def test_a_robots_txt_is_archived_apart_unless_the_operator_says_no(tmp_path: Path, settings: dict[str, bool]) -> None:
+    answer = fetched(1, body=b"User-agent: *\nDisallow:\n")
+    with new_store(tmp_path, "w", **settings) as store:
+        store.keep_robots(answer, request_row(1))
+        store.sync()
+    assert check(tmp_path).problems == []
+    found = [each for segment in segments(tmp_path) for each in scan(segment) if isinstance(each, Record)]
+    if settings:
+        assert found == []
+        return
+    assert [each.headers["warc-type"] for each in found] == ["warcinfo", "request", "response"]
+    assert found[-1].payload == answer.body
+    assert segments(tmp_path)[0].name.startswith("gossamer-robots-2")
+    assert index_of(segments(tmp_path)[0]).exists()
+    assert list(pages(tmp_path)) == []
+
+
 def test_a_stopped_store_leaves_only_finished_files(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
         for number in range(5):

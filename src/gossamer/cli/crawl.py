@@ -105,6 +105,7 @@ def _complete_files(_context: click.Context, _parameter: click.Parameter, begun:
 @_switch("--respect-ai-optout")
 @_switch("--canonical")
 @click.option("--no-warc", is_flag=True, default=None, help="Keep tables only, without WARC archives.")
+@click.option("--no-robots-archive", is_flag=True, default=None, help="Do not keep robots.txt files in WARC archives.")
 @_setting("--min-free-space", "SIZE")
 @_setting("--metrics", "[ADDRESS:]PORT")
 @_setting("--log-level", "LEVEL")
@@ -188,6 +189,8 @@ def _as_settings(flags: dict[str, Any], others: tuple[str, ...]) -> dict[str, An
         settings[name.strip().replace("-", "_")] = value
     if flags.pop("no_warc"):
         settings["warc"] = False
+    if flags.pop("no_robots_archive"):
+        settings["robots_archive"] = False
     if flags.pop("no_trap_limits"):
         settings["trap_limits"] = False
     if flags.pop("seeded_urls_only"):

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, Self
 
 from gossamer import __version__
+from gossamer.records import PageRow
 from gossamer.safe_files import make_folder
 from gossamer.store import names
 from gossamer.store.duplicates import DuplicateIndex
@@ -18,13 +19,13 @@ from gossamer.store.finishing import Finisher
 from gossamer.store.journals import Journal
 from gossamer.store.schemas import LINKS, PAGES, REQUESTS, Table
 from gossamer.store.segments import Segments
-from gossamer.store.warc import encode_revisit
+from gossamer.store.warc import declared_type, encode_exchange, encode_revisit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from gossamer.records import Fetched, LinkRow, PageRow, RequestRow
+    from gossamer.records import Fetched, LinkRow, RequestRow
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -35,6 +36,10 @@ class StoreSettings:
 
     warc: bool = field(
         default=True, metadata={"help": "Keep every page exactly as the server sent it, in WARC archives."}
+    )
+    robots_archive: bool = field(
+        default=True,
+        metadata={"help": "Keep every robots.txt as the server sent it, in WARC archives of their own."},
     )
     warc_prefix: str = field(
         default=names.SegmentNames().prefix,
@@ -111,6 +116,9 @@ class PageStore(Protocol):
     def keep_answer(self, row: PageRow, archive: bytes, response_offset: int) -> PageRow:
         """Take the archive records of an answer that is no page."""
 
+    def keep_robots(self, answer: Fetched, asked: RequestRow) -> None:
+        """Take the answer to a request for a robots.txt, and the line of the crawl log about it."""
+
     def keep_links(self, rows: Sequence[LinkRow]) -> None:
         """Take a page's links."""
 
@@ -150,20 +158,17 @@ class Store(PageStore):
         clock: Callable[[], float] = time.time,  # Unix seconds; for file names and the age of journals
     ) -> None:
         family = names.SegmentNames(settings.warc_prefix, settings.hostname or names.SegmentNames().host)
-        stems = names.Stems(folder, worker, family)
+        robots_family = family._replace(prefix=f"{family.prefix}-robots")
+        stems = names.Stems(folder, worker, family, robots_family)
         for name in names.FOLDERS:
             make_folder(folder / name)
         sync_folder(folder)
         self.archives = settings.warc
         self._settings = settings
-        self._segments = Segments(
-            folder,
-            stems,
-            family,
-            clock=clock,
-            max_bytes=settings.segment_size_bytes,
-            about=_about(settings.hostname, operator, user_agent, crawl_name),
-        )
+        about = _about(settings.hostname, operator, user_agent, crawl_name)
+        max_bytes = settings.segment_size_bytes
+        self._segments = Segments(folder, stems, family, clock=clock, max_bytes=max_bytes, about=about)
+        self._robots = Segments(folder, stems, robots_family, clock=clock, max_bytes=max_bytes, about=about)
 
         def path(table: Table, now: float) -> Path:
             return names.journal_path(folder, table.name, stems.next(now))
@@ -203,6 +208,20 @@ class Store(PageStore):
         """Take the archive records of an answer that is no page, such as a redirect. Its row goes to the index only."""
         return self._segments.keep(row, archive, response_offset) if self.archives else row
 
+    def keep_robots(self, answer: Fetched, asked: RequestRow) -> None:
+        """Archive the answer to a request for a robots.txt, if the crawl keeps these. Only the index has its row."""
+        if not (self.archives and self._settings.robots_archive):
+            return
+        encoded = encode_exchange(answer)
+        row = PageRow(
+            url=asked.url,
+            fetched_at=answer.started_at,
+            status=answer.status,
+            content_type=declared_type(answer.head),
+            payload_digest=encoded.payload_digest,
+        )
+        self._robots.keep(row, encoded.archive, encoded.response_offset)
+
     def keep_links(self, rows: Sequence[LinkRow]) -> None:
         """Take a page's links."""
         self._links.rows.extend(rows)
@@ -228,6 +247,7 @@ class Store(PageStore):
             try:
                 self._sync()
                 self._segments.end()
+                self._robots.end()
                 self._hand_over(everything=True)
             finally:
                 self._let_go()
@@ -243,6 +263,7 @@ class Store(PageStore):
 
     def _let_go(self) -> None:
         self._segments.close()
+        self._robots.close()
         for journal in self._journals:
             journal.close()
 
@@ -255,14 +276,16 @@ class Store(PageStore):
     def _sync(self) -> None:
         # Rows are counted before records are written: the record of each counted row was added before the row.
         counts = [(journal, len(journal.rows)) for journal in self._journals]
+        self._robots.sync()
         self._segments.sync()  # plant: rows-before-records
         for journal, count in counts:
             journal.sync(count)
 
     def _hand_over(self, *, everything: bool) -> None:
         """Pass full segments and due journals to the finisher."""
-        if self._segments.full:
-            self._finisher.add(self._segments.take_full())
+        for segments in (self._segments, self._robots):
+            if segments.full:
+                self._finisher.add(segments.take_full())
         settings = self._settings
         for journal in self._journals:
             if everything or journal.is_due(

@@ -74,7 +74,7 @@ def encode_exchange(fetched: Fetched, payload_type: str | None = None) -> Encode
     payload_digest = digest(body)
     is_compressed = _is_compressed(head)
     if payload_type is None:
-        payload_type = "" if is_compressed else media_type_of(body, _declared_type(head))
+        payload_type = "" if is_compressed else media_type_of(body, declared_type(head))
     request, response_start = _starts(fetched, "response", payload_type)
     response = (
         f"{response_start}"
@@ -210,7 +210,8 @@ def to_member(header: bytes, block: bytes) -> bytes:
     return igzip_lib.compress(b"".join((header, block, _END)), _LEVEL, igzip_lib.COMP_GZIP)
 
 
-def _declared_type(head: bytes) -> str:
+def declared_type(head: bytes) -> str:
+    """Return the media type that a head declares, in lower case and without parameters; empty if none."""
     found = _CONTENT_TYPE.search(head)
     return found[1].decode("latin-1").strip().lower() if found else ""
 

@@ -162,7 +162,7 @@ class Performer:
             if isinstance(answer, Fetched) and step.kind is RequestKind.PAGE and 200 <= answer.status < 300:
                 slots.unlogged = row, answer
             else:
-                self._parts.store.keep_request(row)
+                self._log(answer, row)
         return Asked(answer=answer, moment=now)
 
     async def _obtain_permit(self, url: str, former: Permit | None, *, is_own: bool) -> Permit | Crowded | Failed:
@@ -214,8 +214,7 @@ class Performer:
         if isinstance(answer, Fetched):
             self._parts.fetcher.release(len(answer.body))  # it is small, and kept for long
         if not isinstance(answer, Missing):
-            row = self._record(answer, step, site=url.site, delay_s=delay_s, now_s=self._parts.clock())
-            self._parts.store.keep_request(row)
+            self._log(answer, self._record(answer, step, site=url.site, delay_s=delay_s, now_s=self._parts.clock()))
         return answer
 
     async def _fetch(
@@ -252,6 +251,12 @@ class Performer:
             if permit.is_paced:
                 permit.end(answer)
         return _UNSENT.get(answer.reason, answer) if isinstance(answer, Failed) and not answer.address else answer
+
+    def _log(self, answer: Fetched | Failed, row: RequestRow) -> None:
+        """Write a request to the log, and archive a robots.txt."""
+        if isinstance(answer, Fetched) and row.kind in ROBOTS_KINDS:
+            self._parts.store.keep_robots(answer, row)
+        self._parts.store.keep_request(row)
 
     def log_last_request(self, slots: TurnSlots) -> None:
         """Write the last request of a turn, which waits in its slots, to the log.
