@@ -367,6 +367,7 @@ def test_sitemaps_are_found_wherever_they_stand() -> None:
         ("Content-Usage: a=n|Content-Usage: b=n", "/", ["Content-Usage: / a=n", "Content-Usage: / b=n"]),
         ("Content-Signal: a=no|Content-Usage: /b b=n", "/b", ["Content-Signal: / a=no", "Content-Usage: /b b=n"]),
         ("Content-Signal:|Content-Usage: /a", "/a", []),
+        ("LICENSE : https://a.test/l # why", "/a", ["License: / https://a.test/l"]),
         ("User-agent: x|Disallow: /|Content-Signal: ai-train=no", "/a", ["Content-Signal: / ai-train=no"]),
         ("Disallow: /|User-agent: x|Content-Signal: ai-train=no", "/a", []),
         ("Content-Signal: ä  =\tno", "/a", ["Content-Signal: / ä = no"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gossamer.parse.wishes import reserves_ai
 from gossamer.records import HostState, Reason, UrlState, UrlStatus
 from gossamer.rules.keeping import is_deferred_to, other_canonical
 from gossamer.rules.robots import parse_robots, robots_signals
@@ -13,6 +14,17 @@ URL = "https://www.example.org/a"
 
 def state_of(robots: str) -> HostState:
     return HostState(host="https://www.example.org", rules=parse_robots(robots.encode(), "gossamer").to_text())
+
+
+def test_a_licence_in_robots_txt_is_a_signal_for_every_page_and_forbids_nothing() -> None:
+    robots = "License: https://example.org/l.xml # RSL\nUser-agent: x\nDisallow: /\n"
+    robots += "license: https://example.org/2\nLicense: none\n"
+    named = [("license", "https://example.org/l.xml"), ("license", "https://example.org/2")]
+    assert robots_signals(state_of(robots), URL) == named
+    assert not any(reserves_ai(name, value) for name, value in named)
+    many = "".join(f"License: https://example.org/{number}\n" for number in range(1_000))
+    assert len(robots_signals(state_of(many), URL)) == 5
+    assert robots_signals(state_of(f"License: https://example.org/{'x' * 1_000}"), URL) == []
 
 
 def test_robots_signals_are_those_of_our_group_for_this_page() -> None:

@@ -33,6 +33,8 @@ MAX_ROBOTS_BYTES = 500 * 1024  # the least that the RFC asks of every crawler, a
 MAX_DELAY_S = 3600.0  # a longer Crawl-delay is a mistake
 MAX_USAGES = 50  # lines about the use of content that are kept
 MAX_USAGE_CHARS = 500
+MAX_LICENSES = 5
+MAX_LICENSE_CHARS = 500  # of each
 MAX_SITEMAPS = 500  # lines that are kept
 MAX_SITEMAP_CHARS = 24_000  # of all of them
 CACHE_BYTES = 24 << 20  # for rules that were read
@@ -47,7 +49,7 @@ class Decision(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """One line that says how the content under a pattern may be used: Content-Signal or Content-Usage."""
+    """One line that says how the content under a pattern may be used: Content-Signal, Content-Usage or License."""
 
     name: str
     pattern: str
@@ -218,7 +220,7 @@ def _read(text: str, token: str) -> RobotsRules:
             if (named := groups.get(_token_of(value))) and named not in bound:
                 named.is_named = True
                 bound.append(named)
-        elif kind not in "sS":
+        elif kind not in "sSlL":
             for group in bound:
                 group.take(name, value)
     owner = next((name for name in (token, "*") if groups[name].is_named), "")
@@ -227,9 +229,16 @@ def _read(text: str, token: str) -> RobotsRules:
         group=owner,
         rules=binding.spelled_rules(),
         asked_delay_s=binding.delay_s,
-        usages=tuple(binding.usages),
+        usages=(*binding.usages, *_licenses_in(lines)),
         sitemaps=tuple(_sitemaps_in(lines)),
     )
+
+
+def _licenses_in(lines: list[tuple[str, str]]) -> list[Usage]:
+    """Return the licences that a robots.txt names (RSL), in any place: they are for all crawlers and all pages."""
+    urls = dict.fromkeys(_text_of(value).strip() for name, value in lines if name[0] in "lL")
+    named = [url for url in urls if url.startswith(("https://", "http://")) and len(url) <= MAX_LICENSE_CHARS]
+    return [Usage(_LICENSE, "/", url) for url in named[:MAX_LICENSES]]
 
 
 def _sitemaps_in(lines: list[tuple[str, str]]) -> dict[str, None]:
@@ -350,10 +359,11 @@ def _delay_of(value: str) -> float | None:
 _LINE = re.compile(
     r"^[ \t\xEF\xBB\xBF]*+"
     r"(user[ -]?agent|allow|dis+al+ow|disallaw|diasllow|crawl[ -]?delay|request[ -]?rate|site-?maps?"
-    r"|content-signal|content-usage)"
+    r"|content-signal|content-usage|license)"
     r"(?:[ \t]*+:|[ \t]++)[ \t]*+([^#\n]*+)",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
 )
+_LICENSE = "License"
 _USAGES = {"content-signal": "Content-Signal", "content-usage": "Content-Usage"}
 # The RFC allows letters, `_` and `-`; we also accept digits and dots, because real crawlers have them in their names.
 _TOKEN = re.compile(r"\*(?![^ \t])|[A-Za-z0-9_.-]+")
