@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.inspect.history import Timeline, counted_over_time, gauge_over_time, read_timeline, span_of
 from gossamer.inspect.history_rows import Known
-from gossamer.records import FigureRow
 from gossamer.store.figure_files import MINUTE_S, PART_S, TICK_S
-from gossamer.store.schemas import FIGURES
 from tests.inspect.histories import Figures, write
 
 if TYPE_CHECKING:
@@ -91,18 +88,6 @@ def test_folders_of_several_machines_are_added_up_even_if_supervisors_have_one_n
     assert timeline.total(MEMORY) == [11.0] * 6
     assert timeline.total(DISK) == [70.0] * 6  # the fullest
     assert timeline.by_label(QUEUE, "state") == {"queued": [100.0] * 6}  # both measure the same frontier
-
-
-def test_rows_of_other_machines_come_from_the_frontier_and_count_once(tmp_path: Path) -> None:
-    write(tmp_path, steadily("w1", ticks(HOUR, 120)))
-    rows = [FigureRow(HOUR + 60.0, worker, REQUESTS, FOUND, 40.0) for worker in ("w1", "w2")]
-    shared = [pa.RecordBatch.from_pylist([_as_stored(row) for row in rows], schema=FIGURES.schema)]
-    timeline = read_timeline([tmp_path], [REQUESTS], began_at=HOUR - 60, ended_at=HOUR + 120, step_s=60, shared=shared)
-    assert timeline.total(REQUESTS) == [1.0, 46.0, 5.0]
-
-
-def _as_stored(row: FigureRow) -> dict[str, object]:
-    return row._asdict() | {"time": int(row.time * 1e6)}
 
 
 def test_a_histogram_is_read_as_its_mean(tmp_path: Path) -> None:

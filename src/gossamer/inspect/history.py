@@ -11,9 +11,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from gossamer.inspect.history_rows import HistoryRows, Known, span_of
 from gossamer.metrics import Gauge, Metric
 from gossamer.metrics.kinds import Combine
@@ -54,28 +51,17 @@ class Timeline:
 
 
 def read_timeline(
-    folders: Sequence[Path],
-    wanted: Collection[str],
-    *,
-    began_at: float,
-    ended_at: float,
-    step_s: float,
-    shared: Sequence[pa.RecordBatch] = (),
+    folders: Sequence[Path], wanted: Collection[str], *, began_at: float, ended_at: float, step_s: float
 ) -> Timeline:
     """Return the metrics of these names over a period, added up over all processes.
 
-    A step is at least `TICK_S`; below a minute, the rows between full minutes are read too. `shared` has rows of
-    workers on other machines, as the frontier knows them; those of workers that the folders have are left out.
+    A step is at least `TICK_S`; below a minute, the rows between full minutes are read too.
     """
     began_at = began_at // step_s * step_s
     steps = max(1, math.ceil((ended_at - began_at) / step_s))
     rows = HistoryRows(wanted, began_at=began_at, step_s=step_s, steps=steps)
     for number, folder in enumerate(folders):
         rows.read(folder, number)
-    known = {process.worker for process in rows.present}
-    for batch in shared:
-        of_others = pc.invert(pc.is_in(batch["worker"], pa.array(sorted(known), pa.string())))
-        rows.add(batch.filter(of_others), len(folders))
     return Timeline(began_at=began_at, step_s=step_s, steps=steps, series=_combine(rows))
 
 

@@ -80,19 +80,21 @@ class HistoryRows:
                     self._has_earlier = True
                 elif begun_at <= self._until_at + MINUTE_S:
                     try:
-                        for batch in file.batches():
-                            self.add(batch, source)
+                        batches = list(file.batches())
                     except DamagedError as error:
                         log.warning("%s", error)
+                        continue
+                    if batches:
+                        self._add(pa.Table.from_batches(batches), source)
 
-    def add(self, batch: pa.RecordBatch, source: int) -> None:
+    def _add(self, stored: pa.Table, source: int) -> None:
         """Take the rows of the period, and note which processes were there."""
-        seconds = pc.divide(pc.cast(batch["time"], pa.int64()), 1e6)
+        seconds = pc.divide(pc.cast(stored["time"], pa.int64()), 1e6)
         is_in = pc.and_(pc.greater_equal(seconds, self._from_at), pc.less_equal(seconds, self._until_at))
         # A row tells what was until then: one at the end of a step belongs to it.
         steps = pc.subtract(pc.ceil(pc.divide(pc.subtract(seconds, self._began_at), self._step_s)), 1.0)
         table = pa.table(
-            [batch["worker"], batch["name"], batch["labels"], pc.cast(steps, pa.int32()), seconds, batch["value"]],
+            [stored["worker"], stored["name"], stored["labels"], pc.cast(steps, pa.int32()), seconds, stored["value"]],
             ["worker", "name", "labels", "step", "at", "value"],
         ).filter(is_in)
         seen = table.group_by(["worker", "step"]).aggregate([("at", "min"), ("at", "max")])
