@@ -34,7 +34,7 @@ from gossamer.parse import page
 from gossamer.parse.page import read_page
 from gossamer.parse.text import fast_text
 from gossamer.records import Fetched, ParsedPage
-from gossamer.store.warc import encode_exchange
+from gossamer.store.warc import encode_around_body
 from gossamer_simweb.plan import WebPlan
 from gossamer_simweb.render import render
 from gossamer_simweb.spec import plain_web
@@ -111,7 +111,7 @@ def time_steps(answers: list[Fetched], rounds: int) -> dict[str, float]:
             timed = steps.timed(name, getattr(page, function))
             patches.enter_context(patch.object(page, function, timed))
         find_text = steps.timed("text", fast_text)
-        read, encode = steps.timed("the rest", read_page), steps.timed("archive record", encode_exchange)
+        read, encode = steps.timed("the rest", read_page), steps.timed("archive record", encode_around_body)
         reply = steps.timed("reply", lambda parsed, exchange: parsed_reply(parsed, exchange))
         cheapest: dict[str, float] = {}
         for _ in range(rounds):
@@ -129,7 +129,7 @@ def time_whole(answers: list[Fetched]) -> list[list[float]]:
     for answer in answers:
         began_s = time.thread_time()
         read_page(answer, agent="gossamer", max_bytes=CAP_BYTES)
-        encode_exchange(answer)
+        encode_around_body(answer)
         spent_s.append([time.thread_time() - began_s])
     return spent_s
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import marshal
 import os
+import random
 import resource
 import struct
 import subprocess
 import sys
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,8 +24,10 @@ from gossamer.page_process import starting
 from gossamer.page_process.frames import (
     LENGTH_BYTES,
     PageTerms,
+    Payload,
     Reply,
     bug_reply,
+    drop_sent,
     failed_reply,
     max_reply_bytes,
     pack_page,
@@ -51,7 +56,7 @@ from gossamer.parse import links, sitemaps
 from gossamer.parse.sitemaps import SitemapContent, read_sitemap
 from gossamer.records import Anchor, PageRow, ParsedPage, ParsedSitemap, ParseFailed, Reason, RequestKind
 from gossamer.store.schemas import PAGES
-from gossamer.store.warc import encode_exchange
+from gossamer.store.warc import digest, encode_around_body
 from gossamer.urls import Url, identify
 from tests.parse.pages import answer
 from tests.test_page_process import LINUX, SETTINGS, assert_is, on_a_loop, page, until
@@ -70,31 +75,53 @@ PARSED = ParsedPage(
 )
 
 
-def payload(reply: bytes, **opening: Any) -> bytes:
+def payload(reply: Payload, **opening: Any) -> bytes:
     """The frame of a reply, without its length."""
-    return pack_reply(reply, **{"retiring": False, "cpu_s": 1.5, **opening})[LENGTH_BYTES:]
+    return b"".join(pack_reply(reply, **{"retiring": False, "cpu_s": 1.5, **opening}))[LENGTH_BYTES:]
 
 
 def test_a_parsed_page_comes_back_as_it_is() -> None:
-    exchange = encode_exchange(page(1))
+    around = encode_around_body(page(1))
     with_records = PARSED._replace(
-        archive=exchange.archive, response_offset=exchange.response_offset, payload_digest=exchange.payload_digest
+        archive=around.before, response_offset=around.response_offset, payload_digest=around.payload_digest
     )
-    assert unpack_reply(payload(parsed_reply(PARSED, exchange)), PAGE) == Reply(False, False, 1.5, with_records)
+    assert unpack_reply(payload(parsed_reply(PARSED, around)), PAGE, b"") == Reply(False, False, 1.5, with_records)
     bare = PARSED._replace(links=[], anchors=[])
-    assert unpack_reply(payload(parsed_reply(bare, None), retiring=True), PAGE) == Reply(True, False, 1.5, bare)
+    assert unpack_reply(payload(parsed_reply(bare, None), retiring=True), PAGE, b"") == Reply(True, False, 1.5, bare)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 0xFFFF, 0x10000, 3_000_000])
+def test_a_body_that_came_compressed_goes_only_one_way(size_bytes: int) -> None:
+    body = random.Random(size_bytes).randbytes(size_bytes)
+    fetched = answer(body, headers=("Content-Encoding: gzip",))
+    frame = payload(parsed_reply(PARSED, encode_around_body(fetched)))
+    assert len(frame) < 5_000
+    found = unpack_reply(frame, PAGE, body).result
+    assert isinstance(found, ParsedPage)
+    response = gzip.decompress(found.archive[found.response_offset :])
+    assert response.endswith(fetched.head + body + b"\r\n\r\n")
+    assert f"WARC-Payload-Digest: {digest(body)}\r\n".encode() in response
+
+
+def test_pieces_that_the_kernel_takes_in_part_are_sent_on_from_there() -> None:
+    unsent = deque(memoryview(piece) for piece in (b"abc", b"", b"defg", b"h"))
+    sent = b""
+    for sent_bytes in (1, 3, 0, 2, 2):
+        sent += b"".join(unsent)[:sent_bytes]
+        drop_sent(unsent, sent_bytes)
+    assert (sent, [*unsent]) == (b"abcdefgh", [])
 
 
 def test_a_sitemap_a_failure_and_a_bug_come_back_as_they_are() -> None:
     read = read_sitemap(answer("https://example.org/a\nhttps://example.org/b", "text/plain"), agent="x")
     assert isinstance(read, SitemapContent)
-    sitemap = unpack_reply(payload(sitemap_reply(read, None)), SITEMAP).result
+    sitemap = unpack_reply(payload(sitemap_reply(read, None)), SITEMAP, b"").result
     assert isinstance(sitemap, ParsedSitemap)
     assert [*sitemap.urls] == ["https://example.org/a", "https://example.org/b"]
     assert [*sitemap.ranks] == [0, 0]
     failed = ParseFailed(reason=Reason.BAD_ENCODING, detail="Größe")
-    assert unpack_reply(payload(failed_reply(failed)), PAGE).result == failed
-    bug = unpack_reply(payload(bug_reply("Traceback")), SITEMAP).result
+    assert unpack_reply(payload(failed_reply(failed)), PAGE, b"").result == failed
+    bug = unpack_reply(payload(bug_reply("Traceback")), SITEMAP, b"").result
     assert isinstance(bug, RuntimeError)
     assert "Traceback" in str(bug)
 
@@ -106,7 +133,7 @@ def test_a_list_takes_as_many_items_as_a_page_or_sitemap_may_have() -> None:
 @given(st.binary(), st.sampled_from([PAGE, SITEMAP]))
 def test_any_bytes_are_a_reply_or_refused(data: bytes, asked: RequestKind) -> None:
     with suppress(FrameError):
-        unpack_reply(data, asked)
+        unpack_reply(data, asked, b"")
 
 
 @given(st.data(), st.integers(0, 3))
@@ -115,7 +142,7 @@ def test_what_is_left_of_a_broken_reply_can_be_stored(data: st.DataObject, chang
     for _ in range(changes):
         frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
     try:
-        found = unpack_reply(bytes(frame), PAGE).result
+        found = unpack_reply(bytes(frame), PAGE, b"").result
     except FrameError:
         return
     if isinstance(found, ParsedPage):
@@ -159,16 +186,16 @@ def test_links_without_all_of_their_parts_or_too_long_are_refused() -> None:
     short_hash = PARSED._replace(links=[Url("https://a.test/", b"h", "a.test", "https://a.test")])
     for broken in (long, short_hash):
         with pytest.raises(FrameError):
-            unpack_reply(payload(parsed_reply(broken, None)), PAGE)
+            unpack_reply(payload(parsed_reply(broken, None)), PAGE, b"")
     with pytest.raises(FrameError, match="another kind"):
-        unpack_reply(payload(parsed_reply(PARSED, None)), SITEMAP)
+        unpack_reply(payload(parsed_reply(PARSED, None)), SITEMAP, b"")
 
 
 TERMS = PageTerms(1.5, 512_000_000, 48_000_000, 8_000_000, "Größe", "fast", True, False)
 
 
 def test_the_settings_reach_the_process_as_they_are() -> None:
-    assert unpack_terms(pack_terms(TERMS)[LENGTH_BYTES:]) == TERMS
+    assert unpack_terms(b"".join(pack_terms(TERMS))[LENGTH_BYTES:]) == TERMS
 
 
 # ---------------------------------------------------------------------- a process that was taken over
@@ -243,7 +270,7 @@ async def test_a_process_that_was_taken_over_costs_its_page_and_itself(
 
 def test_a_reply_may_be_as_long_as_a_page_can_make_it() -> None:
     frame = pack_page(page(1, 1_000_000), kind=PAGE, archive=True)
-    assert len(frame) + 4 * TERMS.max_bytes < max_reply_bytes(TERMS, frame, PAGE) < 150_000_000
+    assert sum(map(len, frame)) + 4 * TERMS.max_bytes < max_reply_bytes(TERMS, frame, PAGE) < 150_000_000
 
 
 # ---------------------------------------------------------------------- what the process may do and know

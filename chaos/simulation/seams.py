@@ -19,7 +19,7 @@ from gossamer.parse.page import read_page, without_content
 from gossamer.parse.text import text_finder
 from gossamer.records import Claimed, Orders, ParsedPage, ParseFailed, RequestKind
 from gossamer.rules.hosts import parse_answer
-from gossamer.store.warc import encode_exchange
+from gossamer.store.warc import encode_around_body
 from gossamer.worker import Figures
 
 if TYPE_CHECKING:
@@ -280,9 +280,9 @@ class InlinePages:
             return parsed
         if parsed.noindex:
             parsed, archive = without_content(parsed), False
-        reply = parsed_reply(parsed, encode_exchange(fetched) if archive else None)
-        frame = pack_reply(reply, retiring=False, cpu_s=0.0)
-        result = unpack_reply(frame[LENGTH_BYTES:], RequestKind.PAGE).result
+        reply = parsed_reply(parsed, encode_around_body(fetched) if archive else None)
+        frame = b"".join(pack_reply(reply, retiring=False, cpu_s=0.0))
+        result = unpack_reply(frame[LENGTH_BYTES:], RequestKind.PAGE, fetched.body).result
         assert isinstance(result, ParsedPage)
         return result
 

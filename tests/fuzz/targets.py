@@ -116,7 +116,7 @@ def _normalise(data: bytes) -> None:
 def _read_frames(data: bytes) -> None:
     for kind in (RequestKind.PAGE, RequestKind.SITEMAP, RequestKind.ROBOTS):
         with suppress(FrameError):
-            unpack_reply(data, kind)
+            unpack_reply(data, kind, b"")
     with suppress(ValueError):
         unpack_page(data)
 
@@ -168,7 +168,10 @@ def _replies() -> list[bytes]:
     parsed = ParsedPage(PageRow(title="T", text="x"), links, [], "", False, False, False)
     replies = (parsed_reply(parsed, None), bug_reply("Traceback"))
     frames = [pack_reply(reply, retiring=False, cpu_s=1.0) for reply in replies]
-    return [frame[LENGTH_BYTES:] for frame in (*frames, pack_page(answer("x"), kind=RequestKind.PAGE, archive=True))]
+    return [
+        b"".join(frame)[LENGTH_BYTES:]
+        for frame in (*frames, pack_page(answer("x"), kind=RequestKind.PAGE, archive=True))
+    ]
 
 
 def _encoded() -> list[bytes]:

@@ -190,6 +190,8 @@ def test_bytes_that_are_no_records_of_ours_stay_as_they_are(archive: bytes) -> N
         assert with_warcinfo(archive, offset, ID.encode()) == archive
     sound = encode_exchange(fetched())
     assert with_warcinfo(sound.archive + archive, len(sound.archive), ID.encode()) == sound.archive + archive
+    for offset in (0, -len(sound.archive), 5):
+        assert with_warcinfo(sound.archive, offset, ID.encode()) == sound.archive
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 import traceback
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -25,8 +26,11 @@ from gossamer.page_process.frames import (
     HELLO,
     LENGTH_BYTES,
     MAX_FRAME_BYTES,
+    Frame,
     PageTerms,
+    Payload,
     bug_reply,
+    drop_sent,
     failed_reply,
     pack_reply,
     parsed_reply,
@@ -44,7 +48,7 @@ from gossamer.parse.sitemaps import MAX_SITEMAP_BYTES, read_sitemap
 from gossamer.parse.text import FindText, text_finder
 from gossamer.records import Fetched, ParseFailed, Reason, RequestKind
 from gossamer.rules.hosts import parse_answer
-from gossamer.store.warc import encode_exchange
+from gossamer.store.warc import encode_around_body
 
 _READ_AHEAD_BYTES: Final = 1 << 18
 _PAGES_BETWEEN_CHECKS: Final = 500
@@ -80,7 +84,7 @@ class FrameReader:
         self.retiring = False  # this process should be replaced by a new one
         limit_forever(self._baseline_bytes, terms.memory_bytes)
 
-    def reply(self, payload: bytes) -> bytes:
+    def reply(self, payload: bytes) -> Frame:
         """Read one page within its deadline; after that, the kernel ends this process by SIGPROF."""
         self._tidy()
         signal.setitimer(signal.ITIMER_PROF, self._terms.deadline_s)
@@ -91,7 +95,7 @@ class FrameReader:
         self.retiring |= large
         return pack_reply(found, retiring=self.retiring, large=large, cpu_s=time.process_time())
 
-    def _read_what_fits(self, payload: bytes) -> tuple[bytes, bool]:
+    def _read_what_fits(self, payload: bytes) -> tuple[Payload, bool]:
         """Return what was found, and whether that took more memory than usual; if it took too much, read a part."""
         usual_bytes = self._terms.usual_bytes
         for part in _PARTS if usual_bytes else _PARTS[:1]:
@@ -101,7 +105,7 @@ class FrameReader:
         detail = f"took more than {self._terms.memory_bytes / 1e6:.0f} MB of memory"
         return failed_reply(ParseFailed(reason=Reason.PARSE_MEMORY, detail=detail)), True
 
-    def _read(self, payload: bytes, part: int) -> bytes:
+    def _read(self, payload: bytes, part: int) -> Payload:
         """Read a page as far as the terms allow, or the first half, quarter or eighth of that."""
         try:
             fetched, kind, archive = unpack_page(payload)
@@ -123,18 +127,19 @@ class FrameReader:
                 return parsed_reply(without_content(parsed), None)
             if len(parsed.row.text) > max_bytes:  # a table can be laid out to many times its page
                 parsed = parsed._replace(row=parsed.row._replace(text=parsed.row.text[:max_bytes]))
-            return parsed_reply(parsed, encode_exchange(fetched, parsed.row.mime_detected) if archive else None)
+            around = encode_around_body(fetched, parsed.row.mime_detected) if archive else None
+            return parsed_reply(parsed, around)
         except MemoryError:
             raise
         except Exception:  # a bug of ours costs this page: the worker logs the traceback and goes on
             return bug_reply(traceback.format_exc())
 
-    def _read_sitemap(self, fetched: Fetched, max_bytes: int, *, archive: bool) -> bytes:
+    def _read_sitemap(self, fetched: Fetched, max_bytes: int, *, archive: bool) -> Payload:
         signal.setitimer(signal.ITIMER_PROF, SITEMAP_PAGES * self._terms.deadline_s)
         sitemap = read_sitemap(fetched, agent=self._terms.agent, max_bytes=max_bytes)
         if isinstance(sitemap, ParseFailed):
             return failed_reply(sitemap)
-        return sitemap_reply(sitemap, encode_exchange(fetched) if archive and not sitemap.noindex else None)
+        return sitemap_reply(sitemap, encode_around_body(fetched) if archive and not sitemap.noindex else None)
 
     def _tidy(self) -> None:
         """Collect garbage every few pages, instead of Python's own schedule, and check whether memory has grown."""
@@ -166,7 +171,7 @@ def _read_pages(worker: socket.socket) -> None:
         reader = FrameReader(terms, find_text)
         worker.sendall(HELLO)
         while not reader.retiring:
-            worker.sendall(reader.reply(_next_frame(frames)))
+            _send(worker, reader.reply(_next_frame(frames)))
 
 
 def _fork_readers(worker: socket.socket) -> None:
@@ -245,6 +250,12 @@ def _next_frame(frames: BinaryIO) -> bytes:
     if len(length) < LENGTH_BYTES or len(payload) < size:
         raise ConnectionResetError
     return payload
+
+
+def _send(worker: socket.socket, frame: Frame) -> None:
+    unsent = deque([memoryview(piece) for piece in frame])
+    while unsent:
+        drop_sent(unsent, worker.sendmsg(unsent))
 
 
 def _memory_bytes(place: int) -> int:

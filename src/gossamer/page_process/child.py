@@ -6,13 +6,14 @@ import socket
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from gossamer.page_process.frames import LENGTH_BYTES
+from gossamer.page_process.frames import LENGTH_BYTES, drop_sent
 from gossamer.page_process.layouts import FrameError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
+    from gossamer.page_process.frames import Frame
     from gossamer.page_process.starting import Started
 
 _BUFFER_BYTES: Final = 1 << 18
@@ -57,11 +58,12 @@ class PageChild:
         self._socket.setblocking(False)
         loop.add_reader(self._socket.fileno(), self._receive)
 
-    def send(self, frame: bytes, *, max_reply_bytes: int) -> None:
+    def send(self, frame: Frame, *, max_reply_bytes: int) -> None:
         """Send a frame, now or when the socket has room, and expect one reply. A frame to a dead process is lost."""
         self._expected.append(max_reply_bytes)
-        self._unsent.append(memoryview(frame))
-        if len(self._unsent) == 1 and not self._flush():
+        is_first = not self._unsent
+        self._unsent.extend([memoryview(piece) for piece in frame])
+        if is_first and not self._flush():
             self._loop.add_writer(self._socket.fileno(), self._flush_more)
 
     def kill(self) -> None:
@@ -84,16 +86,13 @@ class PageChild:
         """Send as much as the socket takes; return whether that was everything."""
         while self._unsent:
             try:
-                sent = self._socket.send(self._unsent[0])
+                sent = self._socket.sendmsg(self._unsent)
             except BlockingIOError:
                 return False
             except OSError:  # the process is gone; its last frames can still be read
                 self._unsent.clear()
                 return True
-            if sent == len(self._unsent[0]):
-                self._unsent.popleft()
-            else:
-                self._unsent[0] = self._unsent[0][sent:]
+            drop_sent(self._unsent, sent)
         return True
 
     def _receive(self) -> None:

@@ -9,6 +9,9 @@
 The worker does not trust a reply: a page may have taken over the process. It bounds the length of a reply before it
 takes its bytes, and a reply without its layout costs the process and the page (`layouts.FrameError`). What the fields
 say, such as a page's links, is believed: the process could have read a page wrongly in any case.
+
+The body goes one way: if it came compressed, the reply has the archive records around it, and the worker puts the body
+in, as it received it.
 """
 
 from __future__ import annotations
@@ -44,19 +47,22 @@ from gossamer.records import (
     Truncation,
 )
 from gossamer.records.rows import HASH_BYTES
+from gossamer.store.warc import put_together
 from gossamer.urls import MAX_URL_CHARS, Url
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Sequence
 
     from gossamer.parse.sitemaps import SitemapContent
-    from gossamer.store.warc import EncodedExchange
+    from gossamer.store.warc import ExchangeAroundBody
 
 LENGTH_BYTES: Final = 4
 MAX_FRAME_BYTES: Final = 1 << 30  # no frame is this long
 HELLO: Final = b"\0" * LENGTH_BYTES
 
 MAX_DETAIL_CHARS: Final = 20_000  # of a traceback
+_JOINED_BYTES: Final = 1 << 15  # a frame shorter than this is cheaper to join than to send in pieces
 _MAX_CHAR_BYTES: Final = 4  # in UTF-8
 _OTHER_REPLY_BYTES: Final = 64_000_000  # links and their texts, where each is as long as it may be
 _SITEMAP_REPLY_BYTES: Final = MAX_ITEMS * (2 * MAX_URL_CHARS + 100)
@@ -65,7 +71,7 @@ _ROW: Final = tuple(
     LONG_TEXT if name == "text" else OF_COLUMNS[get_args(hint)[1].type]
     for name, hint in get_type_hints(PageRow, include_extras=True).items()
 )
-_RECORDS: Final = (BYTES, INT64, TEXT)  # archive records, the place of the response, the digest
+_RECORDS: Final = (BYTES, BYTES, INT64, TEXT)  # archive records around the body, the response's place, the digest
 _LISTS: Final = (TEXTS, BYTES, TEXTS, TEXTS, TEXTS, TEXTS, TEXTS)  # the fields of all links, of all anchors
 
 _TERMS: Final = Layout(FLOAT, INT64, INT64, INT64, TEXT, TEXT, FLAG, FLAG)
@@ -82,6 +88,7 @@ _KINDS: Final[dict[int, tuple[str, Layout | None]]] = {
     code: (kind, layout) for kind, (code, layout) in _REPLIES.items()
 }
 
+Frame = list[bytes]  # in pieces: the kernel joins them when they are sent
 Result = ParsedPage | ParsedSitemap | ParsedRobots | ParseFailed
 
 
@@ -92,6 +99,13 @@ class Reply(NamedTuple):
     large: bool  # the page took more memory than pages usually may
     cpu_s: float  # processor time that the process has used since it started; a process that was taken over may lie
     result: Result | RuntimeError  # the error is a bug of ours
+
+
+class Payload(NamedTuple):
+    """A reply without its opening."""
+
+    code: int  # what it is
+    pieces: list[bytes]
 
 
 class PageTerms(NamedTuple):
@@ -107,13 +121,13 @@ class PageTerms(NamedTuple):
     anchors: bool
 
 
-def max_reply_bytes(terms: PageTerms, request: bytes, kind: RequestKind) -> int:
+def max_reply_bytes(terms: PageTerms, request: Frame, kind: RequestKind) -> int:
     """Return the most bytes that the reply to a frame may have: more would not be what the process is for."""
     other = _SITEMAP_REPLY_BYTES if kind is RequestKind.SITEMAP else _OTHER_REPLY_BYTES
-    return min(MAX_FRAME_BYTES, 2 * len(request) + _MAX_CHAR_BYTES * terms.max_bytes + other)
+    return min(MAX_FRAME_BYTES, 2 * sum(map(len, request)) + _MAX_CHAR_BYTES * terms.max_bytes + other)
 
 
-def pack_terms(terms: PageTerms) -> bytes:
+def pack_terms(terms: PageTerms) -> Frame:
     """Return the first frame."""
     return _frame(_TERMS.pack(terms))
 
@@ -123,7 +137,7 @@ def unpack_terms(payload: bytes) -> PageTerms:
     return PageTerms(*_TERMS.unpack(memoryview(payload)))
 
 
-def pack_page(fetched: Fetched, *, kind: RequestKind, archive: bool) -> bytes:
+def pack_page(fetched: Fetched, *, kind: RequestKind, archive: bool) -> Frame:
     """Return the frame of a page or sitemap to parse, with whether to make archive records of it."""
     return _frame(
         _PAGE.pack(
@@ -166,13 +180,21 @@ def unpack_page(payload: bytes) -> tuple[Fetched, RequestKind, bool]:
     return fetched, RequestKind(kind), archive
 
 
-def pack_reply(payload: bytes, *, retiring: bool, large: bool = False, cpu_s: float) -> bytes:
+def pack_reply(payload: Payload, *, retiring: bool, large: bool = False, cpu_s: float) -> Frame:
     """Return the frame of a reply."""
-    return _frame(_OPENING.pack(retiring, large, payload[0], cpu_s) + payload[1:])
+    return _frame([_OPENING.pack(retiring, large, payload.code, cpu_s), *payload.pieces])
 
 
-def parsed_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> bytes:
-    """Return the reply for a page that was parsed, with its archive records."""
+def drop_sent(unsent: deque[memoryview], sent_bytes: int) -> None:
+    """Remove what was sent from the front of pieces that are to be sent."""
+    while unsent and sent_bytes >= len(unsent[0]):
+        sent_bytes -= len(unsent.popleft())
+    if sent_bytes:
+        unsent[0] = unsent[0][sent_bytes:]
+
+
+def parsed_reply(parsed: ParsedPage, exchange: ExchangeAroundBody | None) -> Payload:
+    """Return the reply for a page that was parsed, with its archive records, but not the body that the worker has."""
     urls, hashes, sites, hosts = zip(*parsed.links, strict=True) if parsed.links else ((), (), (), ())
     targets, texts, rels = zip(*parsed.anchors, strict=True) if parsed.anchors else ((), (), ())
     lists = (urls, b"".join(hashes), sites, hosts, targets, texts, rels)
@@ -180,30 +202,30 @@ def parsed_reply(parsed: ParsedPage, exchange: EncodedExchange | None) -> bytes:
     return _reply("page", (*parsed.row, *lists, *flags, *_records(exchange), parsed.links_cut))
 
 
-def sitemap_reply(sitemap: SitemapContent, exchange: EncodedExchange | None) -> bytes:
+def sitemap_reply(sitemap: SitemapContent, exchange: ExchangeAroundBody | None) -> Payload:
     """Return the reply for a sitemap that was parsed."""
     urls, ranks = [entry.url for entry in sitemap.entries], bytes(entry.rank for entry in sitemap.entries)
     found = (sitemap.format.value, urls, ranks, sitemap.sitemaps, len(sitemap.refused), sitemap.cut)
     return _reply("sitemap", (*found, *_records(exchange)))
 
 
-def robots_reply(robots: ParsedRobots) -> bytes:
+def robots_reply(robots: ParsedRobots) -> Payload:
     """Return the reply for a robots.txt."""
     return _reply("robots", (robots.rules is not None, robots.rules or ""))
 
 
-def failed_reply(failed: ParseFailed) -> bytes:
+def failed_reply(failed: ParseFailed) -> Payload:
     """Return the reply for a page that could not be parsed."""
     return _reply("failed", (failed.reason.value, failed.detail[:MAX_DETAIL_CHARS]))
 
 
-def bug_reply(trace: str) -> bytes:
+def bug_reply(trace: str) -> Payload:
     """Return the reply for a page on which our code failed."""
     return _reply("bug", (trace[-MAX_DETAIL_CHARS:],))
 
 
-def unpack_reply(payload: bytes | memoryview, asked: RequestKind) -> Reply:
-    """Return the reply to a page, a sitemap or a robots.txt; raise FrameError if it is none."""
+def unpack_reply(payload: bytes | memoryview, asked: RequestKind, body: bytes) -> Reply:
+    """Return the reply to a page, a sitemap or a robots.txt with this body; raise FrameError if it is none."""
     message = memoryview(payload)
     if len(message) < _OPENING.size:
         raise FrameError("too short")
@@ -217,9 +239,9 @@ def unpack_reply(payload: bytes | memoryview, asked: RequestKind) -> Reply:
     result: Result | RuntimeError
     match kind:
         case "page":
-            result = _page_of(values)
+            result = _page_of(values, body)
         case "sitemap":
-            result = _sitemap_of(values)
+            result = _sitemap_of(values, body)
         case "robots":
             result = ParsedRobots(rules=values[1] if values[0] else None)
         case "failed":
@@ -229,7 +251,7 @@ def unpack_reply(payload: bytes | memoryview, asked: RequestKind) -> Reply:
     return Reply(retiring, large, cpu_s, result)
 
 
-def _page_of(values: Sequence[Any]) -> ParsedPage:
+def _page_of(values: Sequence[Any], body: bytes) -> ParsedPage:
     row, rest = PageRow._make(values[: len(_ROW)]), values[len(_ROW) :]
     urls, hashes, sites, hosts, targets, texts, rels = rest[: len(_LISTS)]
     parts = [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
@@ -239,13 +261,17 @@ def _page_of(values: Sequence[Any]) -> ParsedPage:
         raise FrameError("link texts without all of their parts")
     if max(map(len, urls), default=0) > MAX_URL_CHARS or max(map(len, targets), default=0) > MAX_URL_CHARS:
         raise FrameError("a URL that is too long")
-    return ParsedPage(
-        row, [*map(Url, urls, parts, sites, hosts)], [*map(Anchor, targets, texts, rels)], *rest[len(_LISTS) :]
-    )
+    links, anchors = [*map(Url, urls, parts, sites, hosts)], [*map(Anchor, targets, texts, rels)]
+    refresh, noindex, nofollow, noai, blocked, before, behind, *last = rest[len(_LISTS) :]
+    archive = put_together(before, body, behind)
+    return ParsedPage(row, links, anchors, refresh, noindex, nofollow, noai, blocked, archive, *last)
 
 
-def _sitemap_of(values: Sequence[Any]) -> ParsedSitemap:
-    sitemap = ParsedSitemap(**dict(zip(ParsedSitemap.__slots__, values, strict=True)))
+def _sitemap_of(values: Sequence[Any], body: bytes) -> ParsedSitemap:
+    *found, before, behind, offset, digest = values
+    archive = put_together(before, body, behind)
+    fields = (*found, archive, offset, digest)
+    sitemap = ParsedSitemap(**dict(zip(ParsedSitemap.__slots__, fields, strict=True)))
     if len(sitemap.urls) != len(sitemap.ranks):
         raise FrameError("URLs without ranks")
     if max(map(len, (*sitemap.urls, *sitemap.sitemaps)), default=0) > MAX_URL_CHARS:
@@ -260,16 +286,16 @@ def _reason_of(value: str) -> Reason:
         raise FrameError("no reason") from None
 
 
-def _records(exchange: EncodedExchange | None) -> tuple[bytes, int, str]:
-    if exchange is None:
-        return (b"", 0, "")
-    return (exchange.archive, exchange.response_offset, exchange.payload_digest)
+def _records(exchange: ExchangeAroundBody | None) -> tuple[bytes, bytes, int, str]:
+    return (b"", b"", 0, "") if exchange is None else exchange
 
 
-def _reply(kind: str, values: Sequence[object]) -> bytes:
+def _reply(kind: str, values: Sequence[object]) -> Payload:
     code, layout = _REPLIES[kind]
-    return bytes((code,)) + layout.pack(values)
+    return Payload(code, layout.pack(values))
 
 
-def _frame(payload: bytes) -> bytes:
-    return len(payload).to_bytes(LENGTH_BYTES, "little") + payload
+def _frame(pieces: list[bytes]) -> Frame:
+    size = sum(map(len, pieces))
+    pieces.insert(0, size.to_bytes(LENGTH_BYTES, "little"))
+    return pieces if size >= _JOINED_BYTES else [b"".join(pieces)]

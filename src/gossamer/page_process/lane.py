@@ -208,7 +208,9 @@ class PageLane:
             self._failed_starts = 0
         else:
             self._heard_s = self._loop.time()
-            child.retiring, child.large, cpu_s, result = unpack_reply(frame, self.in_pipe[0].kind)
+            asked = self.in_pipe[0]
+            reply = unpack_reply(frame, asked.kind, asked.fetched.body)
+            child.retiring, child.large, cpu_s, result = reply
             job = self.in_pipe.popleft()
             job.is_large = child.large
             cost_s = cpu_s - self._child_cpu_s if self._child_cpu_s else 0.0

@@ -60,13 +60,13 @@ class Layout:
         self._in_message = _picker(sent)
         self._in_order = _picker([sent.index(place) for place in range(len(fields))])
 
-    def pack(self, values: Sequence[Any]) -> bytes:
-        """Return a message; raise an exception if a value does not have its type."""
+    def pack(self, values: Sequence[Any]) -> list[bytes]:
+        """Return a message in pieces; raise an exception if a value does not have its type."""
         values = self._in_message(values)
         texts_end = self._numbers + self._texts
         blocks = [_encode_texts(values[self._numbers : texts_end])]
         blocks += [encode(value) for encode, value in zip(self._encoders, values[texts_end:], strict=True) if encode]
-        return b"".join((self._fixed.pack(*values[: self._numbers], *map(len, blocks)), *blocks))
+        return [self._fixed.pack(*values[: self._numbers], *map(len, blocks)), *blocks]
 
     def unpack(self, message: memoryview) -> Sequence[Any]:
         """Return the values of a message; raise FrameError if it does not have this layout."""

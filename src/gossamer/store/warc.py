@@ -18,14 +18,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha1
-from typing import TYPE_CHECKING
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
 
 from isal import igzip_lib, isal_zlib
 
 from gossamer.media_types import media_type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gossamer.records.pages import Fetched
     from gossamer.records.rows import PageRow
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 # Level 1 of isal: a fifth of zlib's cost at nearly the same size. Archives are written once and read rarely.
 _LEVEL = 1
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name, no time, unknown system
+_GZIP_TRAILER = Struct("<II")  # checksum and length
+_STORED_BLOCK = Struct("<BHH")  # not the last one; length, and its complement
 _STORED_BLOCK_BYTES = 0xFFFF  # the largest stored block of deflate
 _END = b"\r\n\r\n"  # after every record's block
 _NO_ID = b"00000000-0000-0000-0000-000000000000"
@@ -40,8 +43,8 @@ _FIRST_LINES = b"WARC/1.1\r\nWARC-Warcinfo-ID: <urn:uuid:%b>\r\n"
 _OPENING = _FIRST_LINES % _NO_ID
 _OPENING_CRC = isal_zlib.crc32(_OPENING)
 _OPENING_BYTES = len(_OPENING)
-_STORED_LENGTH = _OPENING_BYTES.to_bytes(2, "little") + (_OPENING_BYTES ^ 0xFFFF).to_bytes(2, "little")
-_MEMBER_OPENING = _GZIP_HEADER + b"\x00" + _STORED_LENGTH + _OPENING  # of a gzip member, with a stored block
+# Of a gzip member, with a stored block.
+_MEMBER_OPENING = _GZIP_HEADER + _STORED_BLOCK.pack(0, _OPENING_BYTES, _OPENING_BYTES ^ 0xFFFF) + _OPENING
 _LAST_BLOCK = b"\x01\x04\x00\xfb\xff" + _END  # `_END` as the last block of deflate, stored
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
@@ -63,11 +66,35 @@ class EncodedExchange:
     payload_digest: str  # of the body as sent: `sha1:…`
 
 
+class ExchangeAroundBody(NamedTuple):
+    """The records of one exchange without the body, if that is stored as it came: the worker has it already."""
+
+    before: bytes  # the body; everything if the body is deflated
+    behind: bytes  # the body; empty if it is deflated
+    response_offset: int
+    payload_digest: str
+
+
 def encode_exchange(fetched: Fetched, payload_type: str | None = None) -> EncodedExchange:
     """Return the request and response records of an answer. It accepts any bytes from a server.
 
     `payload_type` is the media type that was found in the inflated body; None: look for it, if the body is plain.
     """
+    around = encode_around_body(fetched, payload_type)
+    return EncodedExchange(
+        archive=put_together(around.before, fetched.body, around.behind),
+        response_offset=around.response_offset,
+        payload_digest=around.payload_digest,
+    )
+
+
+def put_together(before: bytes, body: bytes, behind: bytes) -> bytes:
+    """Return the records of an exchange: what `encode_around_body` returned, with the body in stored blocks."""
+    return b"".join((before, *_stored_blocks(body), behind)) if behind else before
+
+
+def encode_around_body(fetched: Fetched, payload_type: str | None = None) -> ExchangeAroundBody:
+    """Return what `encode_exchange` returns, without the body if that came compressed."""
     head, body = _unchunked_head(fetched.head), fetched.body
     block_digest = sha1(head, usedforsecurity=False)
     block_digest.update(body)
@@ -84,8 +111,10 @@ def encode_exchange(fetched: Fetched, payload_type: str | None = None) -> Encode
         "Content-Type: application/http;msgtype=response\r\n"
         f"Content-Length: {len(head) + len(body)}\r\n\r\n"
     ).encode()
-    second = _stored(response + head, body) if is_compressed else _deflated(response + head, body)
-    return EncodedExchange(archive=request + second, response_offset=len(request), payload_digest=payload_digest)
+    opening = response + head
+    if is_compressed:
+        return ExchangeAroundBody(request + _opened(opening), _closed(opening, body), len(request), payload_digest)
+    return ExchangeAroundBody(request + _deflated(opening, body), b"", len(request), payload_digest)
 
 
 def encode_revisit(fetched: Fetched, row: PageRow, *, same_as: str, same_at: float) -> EncodedExchange:
@@ -142,19 +171,20 @@ def with_warcinfo(archive: bytes, response_offset: int, warcinfo_id: bytes) -> b
     The records stay as long as they are. Bytes that are no such records are returned as they are: a page process sent
     them, which a page may have taken over.
     """
-    request, response = archive[:response_offset], archive[response_offset:]
-    if not (request.startswith(_MEMBER_OPENING) and response.startswith(_MEMBER_OPENING)):
+    starts = archive.startswith(_MEMBER_OPENING), archive.startswith(_MEMBER_OPENING, response_offset)
+    if response_offset < len(_MEMBER_OPENING) or not all(starts):
         return archive
     change = _OPENING_CRC ^ isal_zlib.crc32(_FIRST_LINES % warcinfo_id)
     opening = _MEMBER_OPENING.replace(_NO_ID, warcinfo_id)
+    request, response = memoryview(archive)[:response_offset], memoryview(archive)[response_offset:]
     return b"".join((*_reopened(request, opening, change), *_reopened(response, opening, change)))
 
 
-def _reopened(member: bytes, opening: bytes, change: int) -> tuple[bytes, ...]:
+def _reopened(member: memoryview, opening: bytes, change: int) -> tuple[bytes | memoryview, ...]:
     """Return the pieces of a gzip member with another opening, whose checksum differs by `change`."""
-    crc, size = int.from_bytes(member[-8:-4], "little"), int.from_bytes(member[-4:], "little")
+    crc, size = _GZIP_TRAILER.unpack(member[-_GZIP_TRAILER.size :])
     crc ^= isal_zlib.crc32_combine(change, 0, size - _OPENING_BYTES)  # a checksum is linear
-    return opening, member[len(opening) : -8], crc.to_bytes(4, "little"), member[-4:]
+    return opening, member[len(opening) : -_GZIP_TRAILER.size], _GZIP_TRAILER.pack(crc, size)
 
 
 def warcinfo(filename: str, at: float, fields: Mapping[str, str], record_id: str) -> bytes:
@@ -223,25 +253,33 @@ def _deflated(header: bytes, block: bytes) -> bytes:
     return b"".join((_MEMBER_OPENING, deflated, _trailer(isal_zlib.crc32(rest, _OPENING_CRC), len(rest))))
 
 
-def _stored(header: bytes, body: bytes) -> bytes:
-    """Return a record like `_deflated`, with the body stored: deflating it again would save nothing."""
+def _opened(header: bytes) -> bytes:
+    """Return the beginning of a gzip member like that of `_deflated`, up to a body that is stored.
+
+    Deflating a body that is compressed already would save nothing.
+    """
     deflate = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS)
-    parts: list[bytes | memoryview] = [_MEMBER_OPENING, deflate.compress(header)]
-    parts.append(deflate.flush(isal_zlib.Z_SYNC_FLUSH))
+    return b"".join((_MEMBER_OPENING, deflate.compress(header), deflate.flush(isal_zlib.Z_SYNC_FLUSH)))
+
+
+def _stored_blocks(body: bytes) -> Iterator[bytes | memoryview]:
+    """Yield a body as stored blocks of deflate."""
     rest = memoryview(body)
     while rest:
         piece, rest = rest[:_STORED_BLOCK_BYTES], rest[_STORED_BLOCK_BYTES:]
-        size = len(piece)
-        parts += (b"\x00", size.to_bytes(2, "little"), (size ^ 0xFFFF).to_bytes(2, "little"), piece)
-    parts.append(_LAST_BLOCK)
+        yield _STORED_BLOCK.pack(0, len(piece), len(piece) ^ 0xFFFF)
+        yield piece
+
+
+def _closed(header: bytes, body: bytes) -> bytes:
+    """Return the end of a gzip member whose body is stored."""
     crc = isal_zlib.crc32(_END, isal_zlib.crc32(body, isal_zlib.crc32(header, _OPENING_CRC)))
-    parts.append(_trailer(crc, len(header) + len(body) + len(_END)))
-    return b"".join(parts)
+    return _LAST_BLOCK + _trailer(crc, len(header) + len(body) + len(_END))
 
 
 def _trailer(crc: int, rest_bytes: int) -> bytes:
     """Return the end of a gzip member: checksum and length of the record."""
-    return crc.to_bytes(4, "little") + (_OPENING_BYTES + rest_bytes & 0xFFFFFFFF).to_bytes(4, "little")
+    return _GZIP_TRAILER.pack(crc, _OPENING_BYTES + rest_bytes & 0xFFFFFFFF)
 
 
 def _base32(sha1_digest: bytes) -> str:
