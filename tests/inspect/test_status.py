@@ -164,6 +164,16 @@ def test_what_sites_took_more_of_than_their_share_is_counted(locked: Path, capsy
         assert "3 back-offs: parser share" in screen(locked, capsys)
 
 
+def test_sites_that_wait_for_a_shared_address_are_counted_with_the_setting_that_decides(
+    locked: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Crawl(locked, worker="w7") as crawl:
+        crawl.frontier.heartbeat({"address_waits": 1_250})
+        assert status(locked, capsys)["sites_waiting_for_address"] == 1_250
+        shown = screen(locked, capsys)
+        assert "1,250 sites waiting for an address that others share: see address_delay" in shown
+
+
 def test_the_disk_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     disk = mount_point(folder)
     assert status(folder, capsys)["disk"] == str(disk)
