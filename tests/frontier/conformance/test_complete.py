@@ -208,9 +208,6 @@ def test_a_worker_that_is_gone_may_still_deliver_facts(lab: Lab) -> None:
     assert (stats.known, stats.done) == (2, 1)
 
 
-# ---------------------------------------------------------------------- seeds
-
-
 def test_the_first_of_two_outcomes_of_a_url_in_one_report_counts(lab: Lab) -> None:
     """A redirect leads to a URL in one turn, and the URL has its own turn before that is reported."""
     frontier, _ = lab.join()
@@ -219,20 +216,17 @@ def test_the_first_of_two_outcomes_of_a_url_in_one_report_counts(lab: Lab) -> No
     frontier.add(added)
     (owned,) = claim(frontier)
     one, two, three, four = (each.url_hash for each in added)
-    reported = [
-        (one, done),
-        (two, given_up),
-        (one, given_up),
-        (two, done),
-        (three, given_up),
-        (four, done),
-        (four, done),
-    ]
+    reported: list[tuple[bytes, Outcome]] = [
+        (one, done), (two, given_up), (one, given_up), (two, done), (three, given_up), (four, done), (four, done),
+    ]  # fmt: skip
     frontier.complete(Batch(visits=[Visit(site="a.test", epoch=owned.epoch, outcomes=reported)]))
     states = [frontier.find_url("a.test", each) for each in (one, two, three, four)]
     assert [state and state.reason for state in states] == [None, Reason.HTTP_ERROR, Reason.HTTP_ERROR, None]
     stats = frontier.stats()
     assert (stats.done, stats.pages, dict(stats.given_up)) == (2, 2, {Reason.HTTP_ERROR: 2})
+
+
+# ---------------------------------------------------------------------- seeds
 
 
 def outcomes(frontier: Frontier) -> dict[Reason | None, tuple[int, str]]:
