@@ -50,7 +50,6 @@ EXCEPTIONS = {
             "statement_timeout",
             "pg_dump",
             "session_preload_libraries",
-            "xact_start",
         ),
         "PostgreSQL's",
     ),

@@ -14,7 +14,7 @@ from gossamer.records.rows import ColumnType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.frontier.postgres.administering import CrawlEntry, DatabaseContents, TableEntry
+    from gossamer.frontier.postgres.administering import CrawlEntry, DatabaseContents, OpenTransaction, TableEntry
     from gossamer.inspect.explain import Explanation
     from gossamer.inspect.stored import Trace
     from gossamer.records import PageRow, RequestRow, SiteState, UrlState
@@ -167,16 +167,27 @@ class TableJson(TypedDict):
     analyzed_at: Annotated[float | None, "when it was last analyzed; null if never since the statistics were reset"]
 
 
+class TransactionJson(TypedDict):
+    """The transaction of another session that has been open for longest: no row that died since can be vacuumed."""
+
+    pid: Annotated[int, "process of the database server"]
+    application: Annotated[str, "program that opened it"]
+    state: Annotated[str, "what its session does, as in `pg_stat_activity`"]
+    age_s: Annotated[float, "how long it has been open"]
+
+
 class DatabaseJson(TypedDict):
     """`gossamer db stats --json`: one object."""
 
     place: Annotated[str, "the database"]
     crawls: Annotated[list[CrawlJson], "its crawls, by name"]
     tables: Annotated[list[TableJson], "its tables, the largest first"]
+    oldest_transaction: Annotated[TransactionJson | None, "what keeps dead rows from being vacuumed; null if nothing"]
 
 
 OBJECTS: Final = (  # in the order of the reference; what a command prints comes before what it contains
     StatusJson, WorkerJson, ShowJson, UrlJson, SiteJson, ExplainJson, FactJson, DatabaseJson, CrawlJson, TableJson,
+    TransactionJson,
 )  # fmt: skip
 
 
@@ -262,7 +273,12 @@ def database_as_json(contents: DatabaseContents) -> DatabaseJson:
         "place": contents.place,
         "crawls": list(map(_crawl_as_json, contents.crawls)),
         "tables": list(map(_table_as_json, contents.tables)),
+        "oldest_transaction": None if contents.oldest is None else _transaction_as_json(contents.oldest),
     }
+
+
+def _transaction_as_json(open_: OpenTransaction) -> TransactionJson:
+    return {"pid": open_.pid, "application": open_.application, "state": open_.state, "age_s": open_.age_s}
 
 
 def _crawl_as_json(crawl: CrawlEntry) -> CrawlJson:

@@ -62,12 +62,22 @@ class TableEntry(NamedTuple):
     analyzed_at: float | None
 
 
+class OpenTransaction(NamedTuple):
+    """A transaction that is open in a database: no row that died since it began can be vacuumed."""
+
+    pid: int  # of the server's process
+    application: str
+    state: str
+    age_s: float
+
+
 class DatabaseContents(NamedTuple):
-    """The crawls of a database, and its tables."""
+    """The crawls of a database, its tables, and the transaction that has been open for longest."""
 
     place: str
     crawls: Sequence[CrawlEntry]
     tables: Sequence[TableEntry]
+    oldest: OpenTransaction | None
 
 
 class Server(NamedTuple):
@@ -138,8 +148,12 @@ def look(address: str) -> DatabaseContents:
         connection.execute("SET search_path = gossamer")
         crawls = connection.execute(SQL["crawls"].encode(), {"lease_s": LEASE_S}).fetchall()
         tables = connection.execute(SQL["tables"].encode()).fetchall()
+        oldest = connection.execute(SQL["oldest_transaction"].encode()).fetchone()
         return DatabaseContents(
-            place, list(map(_crawl_entry, crawls)), [_table_entry(connection, table) for table in tables]
+            place=place,
+            crawls=list(map(_crawl_entry, crawls)),
+            tables=[_table_entry(connection, table) for table in tables],
+            oldest=OpenTransaction(*oldest) if oldest else None,
         )
 
 
