@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import re
 import select
 import signal
@@ -75,19 +74,18 @@ class ServedCrawl:
 
 
 @contextmanager
-def dashboard(folder: Path, tokens: Path, *options: str, env: Mapping[str, str] | None = None) -> Iterator[ServedCrawl]:
-    """Serve a crawl inside the block."""
+def dashboard(folder: Path, tokens: Path, *options: str, port: int = 0) -> Iterator[ServedCrawl]:
+    """Serve a crawl inside the block, at a free port unless one is given."""
     command = [sys.executable, "-m", "gossamer", "serve", "--data-dir", str(folder), "--tokens", str(tokens)]
     process = subprocess.Popen(
-        [*command, "--listen", "0", *options],
-        stdout=subprocess.PIPE, text=True, env={**os.environ, **(env or {})},
+        [*command, "--listen", str(port), *options], stdout=subprocess.PIPE, text=True
     )  # fmt: skip
     try:
         assert process.stdout is not None
         ready, _, _ = select.select([process.stdout], [], [], WAIT_S)
         found = STARTED.match(process.stdout.readline() if ready else "")
         assert found, "the dashboard has not started"
-        yield ServedCrawl(port=int(found[1].rpartition(":")[2]), pid=process.pid, tokens=read_tokens(tokens))
+        yield ServedCrawl(port=port or int(found[1].rpartition(":")[2]), pid=process.pid, tokens=read_tokens(tokens))
     finally:
         process.send_signal(signal.SIGTERM)
         with process:
