@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 STARTED = re.compile(r"The dashboard is at (\S+) ; its tokens are in (\S+)\.")
@@ -74,9 +74,11 @@ class ServedCrawl:
 
 
 @contextmanager
-def dashboard(folder: Path, tokens: Path, *options: str, port: int = 0) -> Iterator[ServedCrawl]:
-    """Serve a crawl inside the block, at a free port unless one is given."""
-    command = [sys.executable, "-m", "gossamer", "serve", "--data-dir", str(folder), "--tokens", str(tokens)]
+def dashboard(
+    folder: Path, tokens: Path, *options: str, port: int = 0, wrapper: Sequence[str] = ()
+) -> Iterator[ServedCrawl]:  # fmt: skip
+    """Serve a crawl inside the block, at a free port unless one is given; `wrapper` is a command that starts it."""
+    command = [*wrapper, sys.executable, "-m", "gossamer", "serve", "--data-dir", str(folder), "--tokens", str(tokens)]
     process = subprocess.Popen(
         [*command, "--listen", str(port), *options], stdout=subprocess.PIPE, text=True
     )  # fmt: skip
