@@ -30,7 +30,7 @@ MAX_COSTLY_PAGES: Final = 32  # that wait for the slow lane: each holds a body a
 MAX_COSTLY_SITES: Final = 10_000  # that are remembered
 NICENESS: Final = 10  # of the slow lane: it gets a tenth of a processor that others want, and all of an idle one
 
-COPIES_OF_BODY: Final = 4  # in the page process: the frame, the body, its archive record, the reply
+COPIES_OF_BODY: Final = 4  # in the page process, at most: the frame, the body, what is decoded and what is sent back
 
 T = TypeVar("T")
 
