@@ -56,7 +56,8 @@ class Papers:
         return {row.url.removeprefix(self._front) for row in last_pages(self.folder)}
 
     def archived(self) -> set[str]:
-        records = (each for file in (self.folder / "warc").glob("*.warc.gz") for each in scan(file))
+        """What is archived besides robots.txt."""
+        records = (each for file in (self.folder / "warc").glob("gossamer-2*.warc.gz") for each in scan(file))
         urls = {each.headers.get("warc-target-uri", "") for each in records if isinstance(each, Record)}
         return {url.removeprefix(self._front) for url in urls if url}
 
