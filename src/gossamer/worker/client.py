@@ -198,7 +198,7 @@ class FrontierClient:
                 self._urgent.set()
                 await asyncio.shield(self._committed)
 
-    def hurry(self) -> None:
+    def report_soon(self) -> None:
         """Do not wait for the next regular batch: a site could go on."""
         self._urgent.set()
 

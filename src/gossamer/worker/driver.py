@@ -380,7 +380,7 @@ class Worker:
         if not self._bench.finish(site, due_s):
             self._client.release(site, site.due_s, why)
         elif site.lanes > 1 and not site.urls:
-            self._client.hurry()  # its other turns go on, and there may be more URLs
+            self._client.report_soon()  # its other turns go on, and there may be more URLs
 
     async def _pass_links(self, effects: Effects) -> None:
         with suppress(asyncio.CancelledError):  # then the links that are left go with the last reports
