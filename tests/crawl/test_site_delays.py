@@ -53,7 +53,7 @@ def test_flags_and_a_file_add_up_and_the_longest_delay_holds(tmp_path: Path) -> 
         ("example.org=soon", "the delay must be a duration such as 70, 1.5 or 2m, not 'soon'."),
         ("example.org=-80", "the delay must be a duration such as 70, 1.5 or 2m, not '-80'."),
         ("example.org=1", "is less than the delay of all sites, 70 s: a site can only get more."),
-        ("www.example.org=300", "www.example.org belongs to the site example.org, which has one delay: name that."),
+        ("www.example.org=300", "www.example.org belongs to the site example.org, which has one pace: name that."),
         ("https://example.org=300", "'https://example.org' is no site: write it like example.org=300."),
         ("example.org/a=300", "'example.org/a' is no site: write it like example.org=300."),
         ("example.org:80=300", "'example.org:80' is no site: write it like example.org=300."),

@@ -20,7 +20,7 @@ SETTINGS = declared(SECTIONS)
 EVERY_SETTING = pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 
 SENTENCE = re.compile(r"[A-Z][^.]*?(?:\.(?=\S)[^.]*?)*\.")  # a full stop within a word, as in robots.txt, ends nothing
-OCCASION = re.compile(r"(?:Raise|Lower|Turn) (?:it|them) (?:off )?(?:if|for|to|on|so that|together with) .+\.")
+OCCASION = re.compile(r"(?:Raise|Lower|Set|Turn) (?:it|them) (?:off )?(?:if|for|to|on|so that|together with) .+\.")
 VAGUE = re.compile(r"(?i)\b(?:so (?:long|many|much|often)|whoever|nobody|somebody|set aside)\b")
 
 LEAST_WORDS = 5
@@ -59,7 +59,8 @@ def test_a_setting_without_an_option_says_when_to_change_it(setting: Setting) ->
     crawl = gossamer.get_command(click.Context(gossamer), "crawl")
     assert crawl is not None
     options = {name for option in crawl.params for name in option.opts}
-    if f"--{setting.key.replace('_', '-')}" not in options and f"--no-{setting.key}" not in options:
+    option = setting.key.replace("_", "-")
+    if f"--{option}" not in options and f"--no-{option}" not in options:
         assert OCCASION.fullmatch(re.split(r"(?<=\.) ", described(setting))[-1])
 
 

@@ -63,6 +63,7 @@ DICTIONARIES = {
         "lang_detected",
         "published_from",
         "modified_from",
+        "mime_detected",
     },
     "requests": {"site", "kind", "reason", "address", "robots", "worker", "wait_s", "blocked", "parallel"},
     "links": {"from_hash", "fetched_at", "to_url", "text", "rel"},

@@ -12,6 +12,7 @@ from gossamer.inspect.recent import Lately, Tail, together
 from gossamer.inspect.status import sizes
 from gossamer.store.disk import free_space
 from gossamer.store.figure_files import TICK_S
+from gossamer.wording import count
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +94,8 @@ def sparks(line: Timeline) -> tuple[Spark, ...]:
         ("database", line.total(f"{metrics.FRONTIER_OPERATION_SECONDS.name}_sum"),
          lambda value: f"{seconds(value / TICK_S)}/s"),
         ("lateness", line.mean(metrics.TURN_LATENESS_SECONDS.name), seconds),
-        ("queue", line.total(metrics.FRONTIER_URLS.name, labels="state=queued"), lambda value: f"{value:,.0f} URLs"),
+        ("queue", line.total(metrics.FRONTIER_URLS.name, labels="state=queued"),
+         lambda value: count(round(value), "URL")),
     )  # fmt: skip
     told = ((name, _until_last(values), tell) for name, values, tell in lines if any(values))
     return tuple(Spark(label=name, value=tell(values[-1]), values=values) for name, values, tell in told)

@@ -44,14 +44,14 @@ class StoreSettings:
     warc_prefix: str = field(
         default=names.SegmentNames().prefix,
         metadata={
-            "help": "The first part of the names of WARC files. Name your crawl there if you publish its archives."
+            "help": "The first part of the names of WARC files. Set it if you publish them, to a name of your crawl."
         },
     )
     hostname: str = field(
         default="",
         metadata={
-            "help": "The name of this machine, for the names and the first records of WARC files; if not given, it is "
-            "not told, because archives get published."
+            "help": "The name of this machine in the names and the first records of WARC files; without it they do not "
+            "tell it. Set it if several machines write archives that you publish."
         },
     )
     segment_size_bytes: int = field(

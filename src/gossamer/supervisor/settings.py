@@ -49,9 +49,8 @@ class WatchSettings:
     notify_file: Path | None = field(
         default=None,
         metadata={
-            "help": "A file of mode 600 that holds the URL of a webhook, which is told when the crawl is finished or "
-            "stalled, its disk is full, its database is away, or its workers keep dying. Use it if the variable "
-            "GOSSAMER_NOTIFY_URL cannot be set."
+            "help": "A file of mode 600 that holds the URL of a webhook, which gets a message when the crawl ends, "
+            "stalls or lacks something. Set it if the variable GOSSAMER_NOTIFY_URL cannot be set."
         },
     )
     figures_days: float = field(

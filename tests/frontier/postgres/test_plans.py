@@ -229,6 +229,7 @@ def test_on_a_partitioned_copy_every_hot_statement_touches_one_partition(
         "parts": 1, "version": 1, "with_queued": True,
         "excluded": True, "writes": 0, "clock_ms": 0, "known": 0, "done": 0, "pages": 0, "in_hand": 0, "owned": 0,
         "with_work": 0, "reasons": ["r"], "silent": 0, "given_up": None, "outcome": "", "seeds": 1, "example": "u",
+        "epoch": 1,
     }  # fmt: skip
     special: dict[str, dict[str, object]] = {
         "claim": {"sites": 5},
