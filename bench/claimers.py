@@ -118,7 +118,7 @@ def work(open_frontier: Callable[[], Frontier], number: int, turns_wanted: int) 
 def _within(seconds: float) -> float:
     histogram = metrics.FRONTIER_OPERATION_SECONDS
     buckets = histogram.buckets.index(seconds) + 1
-    return sum(sum(cell.numbers[1 : buckets + 1]) for cell in histogram.cells.values())
+    return sum(sum(cell.numbers()[1 : buckets + 1]) for cell in histogram.cells.values())
 
 
 def run(open_frontier: Callable[[], Frontier], processes: int, turns_each: int) -> History:

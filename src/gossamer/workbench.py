@@ -82,11 +82,6 @@ class SiteInHand:
         self.url_bytes = 0  # of those, without the rules of hosts
         self.first_bytes = 0  # of those, the first URL, when its turn began
 
-    @property
-    def is_alone(self) -> bool:
-        """Whether no other turn of the site is under way."""
-        return self.turns <= 1
-
     def take_urls_of(self, host: str) -> list[QueuedUrl]:
         """Remove and return all URLs of a host: a decision about the host applies to them."""
         taken = [url for url in self.urls if url.host == host]

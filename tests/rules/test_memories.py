@@ -7,19 +7,9 @@ import tracemalloc
 import pytest
 
 from gossamer.rules import memories
-from gossamer.rules.memories import FEW, DistinctLimiter, NumberTable, PairTable, RecentHashes
+from gossamer.rules.memories import FEW, DistinctLimiter, NumberTable, PairTable
 from gossamer.rules.traps import TrapGuard, TrapSettings
 from gossamer.urls import identify
-
-
-def test_places_remember_what_came_last() -> None:
-    places = RecentHashes(1 << 4)
-    for number in range(1_000):
-        places.add(f"value {number}")
-        assert f"value {number}" in places
-    kept = [number for number in range(1_000) if f"value {number}" in places]
-    assert 1 <= len(kept) <= 16
-    assert "value 1000" not in places
 
 
 def test_keys_with_the_same_place_do_not_take_it_from_each_other() -> None:

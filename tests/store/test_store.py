@@ -19,7 +19,8 @@ from gossamer.store.reading import links, pages, requests, row_files
 from gossamer.store.repair import repair
 from gossamer.store.scanning import Record, scan
 from gossamer.store.schemas import PAGES
-from gossamer.store.warc import encode_exchange, with_warcinfo
+from gossamer.store.segments import with_warcinfo
+from gossamer.store.warc import encode_exchange, opening
 from tests.store.samples import (
     HTML,
     fetched,
@@ -77,7 +78,7 @@ def test_a_row_names_the_place_of_its_record(tmp_path: Path) -> None:
     (info, *_) = scan(segments(tmp_path)[0])
     assert isinstance(info, Record)
     info_id = info.headers["warc-record-id"].removeprefix("<urn:uuid:").removesuffix(">")
-    archive = with_warcinfo(encoded.archive, encoded.response_offset, info_id.encode())
+    archive = with_warcinfo(encoded.archive, encoded.response_offset, opening(info_id))
     assert data[place] == archive[encoded.response_offset :]
     assert row.warc_offset == before.warc_offset + before.warc_length + encoded.response_offset
 

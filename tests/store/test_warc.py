@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from gossamer.records import Truncation
-from gossamer.store.warc import digest, encode_exchange, new_record_id, warcinfo, with_warcinfo
+from gossamer.store.segments import with_warcinfo
+from gossamer.store.warc import digest, encode_exchange, new_record_id, opening, warcinfo
 from tests.store.samples import HTML, fetched, kinds_seen_by_fastwarc, refusals, warcio_apart
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def test_a_warcinfo_record_says_who_wrote_the_segment() -> None:
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 def test_a_record_names_its_warcinfo_record_without_being_deflated_again(answer: Fetched) -> None:
     before = encode_exchange(answer)
-    after = with_warcinfo(before.archive, before.response_offset, ID.encode())
+    after = with_warcinfo(before.archive, before.response_offset, opening(ID))
     assert len(after) == len(before.archive)
     empty = b"00000000-0000-0000-0000-000000000000"
     for part in (slice(0, before.response_offset), slice(before.response_offset, None)):
@@ -187,11 +188,11 @@ def test_a_record_names_its_warcinfo_record_without_being_deflated_again(answer:
 @pytest.mark.parametrize("archive", [b"", b"\x1f\x8b", b"x" * 500, gzip.compress(b"WARC/1.1\r\n", mtime=0)])
 def test_bytes_that_are_no_records_of_ours_stay_as_they_are(archive: bytes) -> None:
     for offset in (0, 5, 1_000):
-        assert with_warcinfo(archive, offset, ID.encode()) == archive
+        assert with_warcinfo(archive, offset, opening(ID)) == archive
     sound = encode_exchange(fetched())
-    assert with_warcinfo(sound.archive + archive, len(sound.archive), ID.encode()) == sound.archive + archive
+    assert with_warcinfo(sound.archive + archive, len(sound.archive), opening(ID)) == sound.archive + archive
     for offset in (0, -len(sound.archive), 5):
-        assert with_warcinfo(sound.archive, offset, ID.encode()) == sound.archive
+        assert with_warcinfo(sound.archive, offset, opening(ID)) == sound.archive
 
 
 @pytest.mark.parametrize(

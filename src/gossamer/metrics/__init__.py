@@ -81,7 +81,7 @@ FRONTIER_CLAIMED_URLS_TOTAL = Counter(
     "URLs that workers claimed with their sites",
     question="How many URLs does a claim bring?",
 )
-FRONTIER_RELEASES_TOTAL = Counter(
+FRONTIER_RELEASES_TOTAL = WorkerCounter(
     "gossamer_frontier_releases_total",
     "Sites that workers gave back, by use: used (it had a turn since it was claimed) or unused",
     question="Are sites claimed that are not visited? Each costs a claim and a release for nothing.",

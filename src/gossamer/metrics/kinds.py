@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 class Combine(StrEnum):
@@ -96,21 +96,29 @@ class Counter(Metric):
 
 
 class _Buckets:
-    """The numbers of a histogram: the sum, then how many values fell into each bucket, the last without a bound."""
+    """The numbers of a histogram. Values are only collected, and sorted into buckets when somebody asks.
 
-    __slots__ = ("_bounds", "_lock", "numbers")
+    A worker asks every few seconds (`Figures.watch_loop`), so that few values wait.
+    """
+
+    __slots__ = ("_bounds", "_lock", "_numbers", "_values", "observe")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
-        self.numbers = [0.0] * (len(bounds) + 2)
+        self._numbers = [0.0] * (len(bounds) + 2)
+        self._values: list[float] = []  # not yet sorted
         self._lock = Lock()
+        self.observe: Callable[[float], None] = self._values.append  # takes in a value, from any thread
 
-    def observe(self, value: float) -> None:
-        """Take in a value."""
-        place = bisect_left(self._bounds, value) + 1
+    def numbers(self) -> list[float]:
+        """Return the sum, then how many values fell into each bucket, the last without a bound."""
         with self._lock:
-            self.numbers[0] += value
-            self.numbers[place] += 1
+            taken = len(self._values)
+            for value in self._values[:taken]:
+                self._numbers[0] += value
+                self._numbers[bisect_left(self._bounds, value) + 1] += 1
+            del self._values[:taken]  # others may have come meanwhile
+            return self._numbers[:]
 
 
 class Histogram(Metric):
@@ -129,11 +137,10 @@ class Histogram(Metric):
     ) -> None:
         super().__init__(name, documentation, question=question, labels=labels)
         self.buckets = buckets
-        self.cells: dict[tuple[str, ...], _Buckets] = {} if labels else {(): _Buckets(buckets)}
-
-    def observe(self, value: float) -> None:
-        """Take in a value; for a histogram without labels."""
-        self.cells[()].observe(value)
+        self.cells: dict[tuple[str, ...], _Buckets] = {}
+        if not labels:
+            self.cells[()] = _Buckets(buckets)
+            self.observe = self.cells[()].observe  # without labels there is one row of numbers
 
     def labels(self, *values: str) -> _Buckets:
         """Return the numbers for these values of the labels."""

@@ -68,7 +68,7 @@ def collect() -> Samples:
         if isinstance(metric, Counter):
             samples |= {(metric.name, *values): cell.value for values, cell in list(metric.cells.items())}
         elif isinstance(metric, Histogram):
-            samples |= {(metric.name, *values): list(cell.numbers) for values, cell in list(metric.cells.items())}
+            samples |= {(metric.name, *values): cell.numbers() for values, cell in list(metric.cells.items())}
     return samples
 
 

@@ -23,19 +23,10 @@ class RecentHashes:
     """Remembers the hashes of recent values in `places` slots (a power of two); a newer one overwrites an older one."""
 
     def __init__(self, places: int) -> None:
-        # Loops over the links of a page look here themselves: a value is kept if `hashes[hashed & mask] == hashed`.
+        # Who uses it does so without a call, for the links of every page: `hashes[hashed & mask] = hashed` remembers a
+        # value, which is known while `hashes[hashed & mask] == hashed`.
         self.mask = places - 1
         self.hashes = array("q", bytes(8 * places))
-
-    def add(self, value: Hashable) -> None:
-        """Remember a value."""
-        hashed = hash(value)
-        self.hashes[hashed & self.mask] = hashed
-
-    def __contains__(self, value: Hashable) -> bool:
-        """Return whether a value is remembered."""
-        hashed = hash(value)
-        return self.hashes[hashed & self.mask] == hashed
 
 
 class KeyTable:

@@ -244,15 +244,17 @@ class TrapGuard:
             kept: list[Url | None] = [*links]
             for at in new:
                 link = links[at]
-                if link.url_hash in self._passed:  # another one on this page was the same without its session
+                hashed = hash(link.url_hash)
+                if passed[hashed & mask] == hashed:  # another one on this page was the same without its session
                     continue
                 if self._settings.strip_session_ids and (url := strip_session(link.url)) != link.url:
                     kept[at] = link = identify(url)
+                    hashed = hash(link.url_hash)
                 trap = find_trap(link, settings=self._settings, year=year)
                 if trap is None and self._settings.trap_limits:
                     trap = (spent if link.site == site else None) or self._take_remembered(link, host, site)
                 if trap is None:
-                    self._passed.add(link.url_hash)
+                    passed[hashed & mask] = hashed
                 else:
                     kept[at] = None
                     refused[trap] = refused.get(trap, 0) + 1

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from isal import isal_zlib
+
 from gossamer.store import names
 from gossamer.store.cdxj import REVISIT_TYPE, index_line, read_line, with_checksum, without_checksum
 from gossamer.store.files import GrowingFile, cut, remove, replacing
 from gossamer.store.scanning import Record, scan
-from gossamer.store.warc import new_record_id, warcinfo, with_warcinfo
+from gossamer.store.warc import EMPTY_OPENING, GZIP_TRAILER, OPENING_BYTES, new_record_id, opening, warcinfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from gossamer.records import PageRow
+    from gossamer.store.warc import Opening
 
 
 class Segments:
@@ -97,7 +100,7 @@ class _Segment:
         info = warcinfo(path.name, now, about, record_id)
         self.path = path
         self.size = len(info)  # including what is not yet synced
-        self._id = record_id.encode()
+        self._opening = opening(record_id)
         self._records = GrowingFile(path)
         self._lines = GrowingFile(names.open_index_of(path))
         self._records.add(info)
@@ -109,8 +112,9 @@ class _Segment:
             warc_length=len(archive) - response_offset,
         )
         self.size += len(archive)
+        archive = with_warcinfo(archive, response_offset, self._opening)
         line = with_checksum(line_of(row._replace(content_type=REVISIT_TYPE) if is_revisit else row))
-        self._records.add(with_warcinfo(archive, response_offset, self._id))
+        self._records.add(archive)
         self._lines.add(line)
         return row
 
@@ -125,6 +129,26 @@ class _Segment:
     def close(self) -> None:
         self._records.close()
         self._lines.close()
+
+
+def with_warcinfo(archive: bytes, response_offset: int, own: Opening) -> bytes:
+    """Return the records of an exchange with the opening of their segment, without deflating them again.
+
+    The records stay as long as they are. Bytes that are no such records are returned as they are: a page process sent
+    them, which a page may have taken over.
+    """
+    starts = archive.startswith(EMPTY_OPENING), archive.startswith(EMPTY_OPENING, response_offset)
+    if response_offset < len(EMPTY_OPENING) or not all(starts):
+        return archive
+    request, response = memoryview(archive)[:response_offset], memoryview(archive)[response_offset:]
+    return b"".join((*_reopened(request, own), *_reopened(response, own)))
+
+
+def _reopened(member: memoryview, own: Opening) -> tuple[bytes | memoryview, ...]:
+    """Return the pieces of a gzip member with another opening."""
+    crc, size = GZIP_TRAILER.unpack(member[-GZIP_TRAILER.size :])
+    crc ^= isal_zlib.crc32_combine(own.crc_change, 0, size - OPENING_BYTES)  # a checksum is linear
+    return own.member, member[len(own.member) : -GZIP_TRAILER.size], GZIP_TRAILER.pack(crc, size)
 
 
 def line_of(row: PageRow) -> bytes:

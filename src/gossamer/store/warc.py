@@ -7,7 +7,7 @@ look for chunks that do not exist. It is kept as `X-Crawler-Transfer-Encoding`.
 A revisit record may replace a response whose payload is already archived: the head, and where the payload is.
 
 A record is deflated before it is known to which segment it goes, but names the segment's `warcinfo` record. So its
-first lines are stored, not deflated, with an empty id in them, and `with_warcinfo` writes the real one over it.
+first lines are stored, not deflated, with an empty id in them, and the segment writes its own over it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Level 1 of isal: a fifth of zlib's cost at nearly the same size. Archives are written once and read rarely.
 _LEVEL = 1
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # no name, no time, unknown system
-_GZIP_TRAILER = Struct("<II")  # checksum and length
+GZIP_TRAILER = Struct("<II")  # checksum and length
 _STORED_BLOCK = Struct("<BHH")  # not the last one; length, and its complement
 _STORED_BLOCK_BYTES = 0xFFFF  # the largest stored block of deflate
 _END = b"\r\n\r\n"  # after every record's block
@@ -42,9 +42,9 @@ _NO_ID = b"00000000-0000-0000-0000-000000000000"
 _FIRST_LINES = b"WARC/1.1\r\nWARC-Warcinfo-ID: <urn:uuid:%b>\r\n"
 _OPENING = _FIRST_LINES % _NO_ID
 _OPENING_CRC = isal_zlib.crc32(_OPENING)
-_OPENING_BYTES = len(_OPENING)
+OPENING_BYTES = len(_OPENING)
 # Of a gzip member, with a stored block.
-_MEMBER_OPENING = _GZIP_HEADER + _STORED_BLOCK.pack(0, _OPENING_BYTES, _OPENING_BYTES ^ 0xFFFF) + _OPENING
+EMPTY_OPENING = _GZIP_HEADER + _STORED_BLOCK.pack(0, OPENING_BYTES, OPENING_BYTES ^ 0xFFFF) + _OPENING
 _LAST_BLOCK = b"\x01\x04\x00\xfb\xff" + _END  # `_END` as the last block of deflate, stored
 
 _TRANSFER_ENCODING = re.compile(rb"^(transfer-encoding[ \t]*:)", re.IGNORECASE | re.MULTILINE)
@@ -165,26 +165,17 @@ def _starts(fetched: Fetched, type_: str, payload_type: str) -> tuple[bytes, str
     return _deflated(request, fetched.request_head), start
 
 
-def with_warcinfo(archive: bytes, response_offset: int, warcinfo_id: bytes) -> bytes:
-    """Return the records of an exchange with the id of their segment's `warcinfo` record.
+class Opening(NamedTuple):
+    """How the records of a segment begin: all name its `warcinfo` record."""
 
-    The records stay as long as they are. Bytes that are no such records are returned as they are: a page process sent
-    them, which a page may have taken over.
-    """
-    starts = archive.startswith(_MEMBER_OPENING), archive.startswith(_MEMBER_OPENING, response_offset)
-    if response_offset < len(_MEMBER_OPENING) or not all(starts):
-        return archive
-    change = _OPENING_CRC ^ isal_zlib.crc32(_FIRST_LINES % warcinfo_id)
-    opening = _MEMBER_OPENING.replace(_NO_ID, warcinfo_id)
-    request, response = memoryview(archive)[:response_offset], memoryview(archive)[response_offset:]
-    return b"".join((*_reopened(request, opening, change), *_reopened(response, opening, change)))
+    member: bytes  # the beginning of a gzip member
+    crc_change: int  # by which the checksum of these lines differs from that of the lines with an empty id
 
 
-def _reopened(member: memoryview, opening: bytes, change: int) -> tuple[bytes | memoryview, ...]:
-    """Return the pieces of a gzip member with another opening, whose checksum differs by `change`."""
-    crc, size = _GZIP_TRAILER.unpack(member[-_GZIP_TRAILER.size :])
-    crc ^= isal_zlib.crc32_combine(change, 0, size - _OPENING_BYTES)  # a checksum is linear
-    return opening, member[len(opening) : -_GZIP_TRAILER.size], _GZIP_TRAILER.pack(crc, size)
+def opening(warcinfo_id: str) -> Opening:
+    """Return how records begin that name a `warcinfo` record."""
+    written = warcinfo_id.encode()
+    return Opening(EMPTY_OPENING.replace(_NO_ID, written), _OPENING_CRC ^ isal_zlib.crc32(_FIRST_LINES % written))
 
 
 def warcinfo(filename: str, at: float, fields: Mapping[str, str], record_id: str) -> bytes:
@@ -250,7 +241,7 @@ def _deflated(header: bytes, block: bytes) -> bytes:
     """Return a record as a gzip member with an empty `warcinfo` id; `header` follows the first two lines."""
     rest = b"".join((header, block, _END))
     deflated = igzip_lib.compress(rest, _LEVEL, igzip_lib.COMP_DEFLATE)
-    return b"".join((_MEMBER_OPENING, deflated, _trailer(isal_zlib.crc32(rest, _OPENING_CRC), len(rest))))
+    return b"".join((EMPTY_OPENING, deflated, _trailer(isal_zlib.crc32(rest, _OPENING_CRC), len(rest))))
 
 
 def _opened(header: bytes) -> bytes:
@@ -259,7 +250,7 @@ def _opened(header: bytes) -> bytes:
     Deflating a body that is compressed already would save nothing.
     """
     deflate = isal_zlib.compressobj(_LEVEL, isal_zlib.DEFLATED, -isal_zlib.MAX_WBITS)
-    return b"".join((_MEMBER_OPENING, deflate.compress(header), deflate.flush(isal_zlib.Z_SYNC_FLUSH)))
+    return b"".join((EMPTY_OPENING, deflate.compress(header), deflate.flush(isal_zlib.Z_SYNC_FLUSH)))
 
 
 def _stored_blocks(body: bytes) -> Iterator[bytes | memoryview]:
@@ -279,7 +270,7 @@ def _closed(header: bytes, body: bytes) -> bytes:
 
 def _trailer(crc: int, rest_bytes: int) -> bytes:
     """Return the end of a gzip member: checksum and length of the record."""
-    return _GZIP_TRAILER.pack(crc, _OPENING_BYTES + rest_bytes & 0xFFFFFFFF)
+    return GZIP_TRAILER.pack(crc, OPENING_BYTES + rest_bytes & 0xFFFFFFFF)
 
 
 def _base32(sha1_digest: bytes) -> str:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gossamer.records import Link
 from gossamer.rules.scope import FOREIGN_RANK, rank_from, select_links
+from gossamer.rules.traps import content_key
 from gossamer.urls import Url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Sequence
+    from collections.abc import Collection, Sequence
 
     from gossamer.frontier.batches import RecentLinks
-    from gossamer.records import QueuedUrl
+    from gossamer.records import PageRow, QueuedUrl
     from gossamer.rules.scope import Exclusions, ScopeSettings
     from gossamer.rules.traps import TrapGuard
     from gossamer.rules.url_patterns import UrlPatterns
@@ -54,11 +55,11 @@ def follow_links(
     rank: int = 0,
     hops: int = 0,
     pages: int = 0,
-    content: Hashable = None,
+    counted: PageRow | None = None,
 ) -> FollowedLinks:
     """Return which links of a page are followed; they get this depth. `pages` counts the stored ones of its site.
 
-    With its `content`, the page counts among those of its site that show something new, or nothing new.
+    If the page is `counted`, it is one of those of its site that show something new, or nothing new.
     """
     site, via = page.site, page.url_hash
     foreign_rank = rank_from(site, "", rank)
@@ -66,6 +67,7 @@ def follow_links(
         found, depth=depth - 1, max_depth=rules.scope.max_depth, exclusions=rules.exclusions, include=rules.include
     )
     chosen, closed = rules.scope.targets(rules.seed_ports).select(chosen, by=page.host)
+    content = content_key(counted.text, counted.content_hash) if counted else None
     chosen, refused = rules.traps.select(
         chosen, host=page.host, site=site, pages=pages, year=rules.year, content=content
     )
@@ -79,7 +81,7 @@ def follow_links(
 
 
 def choose_links(
-    turn: Turn, url: QueuedUrl, found: Sequence[Url], *, depth: int, rank: int = 0, content: Hashable = None
+    turn: Turn, url: QueuedUrl, found: Sequence[Url], *, depth: int, rank: int = 0, counted: PageRow | None = None
 ) -> Sequence[Link]:
     """Return the links at a URL that the crawl follows; count what was refused, and note hooks that failed."""
     memories, scope = turn.memories, turn.settings.scope
@@ -96,7 +98,7 @@ def choose_links(
     )
     page = Url(url.url, url.url_hash, turn.site.site, url.host)
     followed = follow_links(
-        found, page=page, rules=rules, depth=depth, rank=rank, pages=turn.site.pages, content=content
+        found, page=page, rules=rules, depth=depth, rank=rank, pages=turn.site.pages, counted=counted
     )
     turn.effects.hook_failures += followed.hook_failures
     for reason, times in followed.refused:

@@ -74,7 +74,7 @@ def _get_page(turn: Turn) -> Generator[Step, Any, None]:
     A chain that is too long for one turn ends: its next page is queued and gets a turn of its own.
     """
     url = turn.queued
-    if not turn.site.is_alone and not is_fresh(turn.site.hosts.get(url.host), turn.now.wall_at):
+    if turn.site.turns > 1 and not is_fresh(turn.site.hosts.get(url.host), turn.now.wall_at):
         turn.site.urls.appendleft(url)  # only one turn at a time asks for robots.txt: its turn comes when it is alone
         return
     following: QueuedUrl | None = url
@@ -153,13 +153,13 @@ def _read(turn: Turn, url: QueuedUrl, answer: Fetched) -> Generator[Step, Any, s
         return parsed.refresh
     languages = turn.settings.keeping.languages
     # What other sites invent must not use up the site's patience.
-    content = content_key(parsed.row.text, parsed.row.content_hash) if url.rank < FOREIGN_RANK else None
+    counted = parsed.row if url.rank < FOREIGN_RANK else None
     if url.depth == 0 or not languages or not is_foreign(parsed.row.lang, languages):
-        turn.effects.links += choose_links(turn, url, parsed.links, depth=url.depth + 1, content=content)
+        turn.effects.links += choose_links(turn, url, parsed.links, depth=url.depth + 1, counted=counted)
         if parsed.links_cut:
             turn.count("traps", Trap.PAGE_LINKS, parsed.links_cut)
-    elif content is not None:
-        turn.memories.traps.note_page(turn.site.site, content)
+    elif counted is not None:
+        turn.memories.traps.note_page(turn.site.site, content_key(counted.text, counted.content_hash))
     yield from _keep(turn, url, answer, parsed)
     return ""
 

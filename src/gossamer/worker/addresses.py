@@ -108,18 +108,17 @@ class AddressGate:
 
     # ------------------------------------------------------------------ sites
 
-    def try_enter(self, addresses: Sequence[str], host: str) -> Permit | None:
-        """Return leave for the first request of a turn, if an address is due and nothing waits for it."""
+    def try_enter(self, addresses: Sequence[str], host: str, *, is_own: bool = False) -> Permit | None:
+        """Return leave for the first request of a turn, if an address is due and nothing waits for it.
+
+        No limit per address applies to a site that `is_own`: the operator's.
+        """
         address = self.pick(addresses)
-        if self._is_exempt(address):
+        if is_own or self._is_exempt(address):
             return Permit(None, address, host)
         if self._is_wanted(address) or self._pace.until_due(address, self._clock()):
             return None
         return self._grant(address, host)
-
-    def pass_by(self, addresses: Sequence[str], host: str) -> Permit:
-        """Return leave for a request to which no limit per address applies."""
-        return Permit(None, self.pick(addresses), host)
 
     def book(self, address: str) -> float | None:
         """Return when a site can be requested that had better be given back until then; None: it may be parked."""
@@ -153,10 +152,10 @@ class AddressGate:
 
     # ------------------------------------------------------------------ requests of turns
 
-    async def enter(self, addresses: Sequence[str], host: str) -> Permit | Crowded:
-        """Wait until an address is due, unless that takes too long."""
+    async def enter(self, addresses: Sequence[str], host: str, *, is_own: bool = False) -> Permit | Crowded:
+        """Wait until an address is due, unless that takes too long, or the site is the operator's own."""
         address = self.pick(addresses)
-        if self._is_exempt(address):
+        if is_own or self._is_exempt(address):
             return Permit(None, address, host)
         line = self._lines.get(address)
         if not line and self._may_pass(address) and not self._pace.until_due(address, self._clock()):

@@ -146,10 +146,12 @@ class FrontierClient:
         self._membership = membership
         self._store = store
         self._bench = bench
-        self._ahead = LookAhead((), bench)
+        self._ahead: LookAhead | None = None  # for the operator's own sites
         self._disk = disk
         self._batch_s = batch_s
         self._clock = clock
+        self._counts = metrics.WorkerCounts()
+        self._totals = self._counts.totals
         self.lane = LinkLane()
         self._report = Report()
         self._committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -161,7 +163,7 @@ class FrontierClient:
 
     def look_ahead_for(self, sites: Collection[str]) -> None:
         """Get more URLs of these sites, which may have several turns at once, before they run dry."""
-        self._ahead = LookAhead(sites, self._bench)
+        self._ahead = LookAhead(sites, self._bench) if sites else None
 
     # ------------------------------------------------------------------ what turns need
 
@@ -207,7 +209,7 @@ class FrontierClient:
         wait_s = due_s - self._clock()
         if log.isEnabledFor(logging.DEBUG):
             tell(log, "release", site=site.site, epoch=site.epoch, why=why, used=site.is_used, wait_s=wait_s)
-        metrics.FRONTIER_RELEASES_TOTAL.labels("used" if site.is_used else "unused").inc()
+        self._totals[metrics.FRONTIER_RELEASES_TOTAL, ("used" if site.is_used else "unused",)] += 1
         self._report.releases[site.site, site.epoch] = Due(due_s, site.own_delay_s, site.failures)
         self._claim_from_s = min(self._claim_from_s, due_s)
         if wait_s < self._batch_s:
@@ -267,7 +269,7 @@ class FrontierClient:
                 self.release(site, site.due_s, "excluded")
 
     async def _exchange(self) -> None:
-        """Hand in the report and take in new sites; try again, with backoff, until that works."""
+        """Hand in the report and take in new sites."""
         report, committed = self._report, self._committed
         has_links = self.links_waiting > 0 or bool(report.lane_links)
         self._report, self._committed = Report(), asyncio.get_running_loop().create_future()
@@ -278,24 +280,11 @@ class FrontierClient:
             self.lane.open(began_s)
         if has_links:  # they may have made sites due
             self._claim_from_s = self._clock()
-        attempts = 0
-        while True:
-            try:
-                # What the thread needs to know of the workbench is told beforehand: it belongs to the event loop.
-                wanted = self._wanted_sites()
-                looks = self._ahead.wanted()
-                held = self._held(report) if self._is_unsure else {}  # plant: failed-report-not-held
-                exchanged = await self._run(lambda: self._hand_in(report, held, wanted, looks))  # noqa: B023
-                break
-            except (OSError, FrontierError) as error:
-                attempts += 1
-                if self._closed.is_set() and attempts >= LAST_ATTEMPTS:
-                    raise
-                self._note_failure(error)
-                await asyncio.sleep(backoff_s(attempts, first_s=1.0, most_s=MAX_BACKOFF_S))
+        exchanged = await self._hand_in_until_taken(report)
         committed.set_result(None)
-        self._ahead.fill(exchanged.ahead, self._clock())
-        self._ahead.settle(report.turns)
+        if self._ahead:
+            self._ahead.fill(exchanged.ahead, self._clock())
+            self._ahead.settle(report.turns)
         if report.lane_links and (report.turns or report.releases):
             self.lane.rest(self._clock() - began_s, self._clock())
         self._note_disk(exchanged.disk_trouble)
@@ -305,6 +294,23 @@ class FrontierClient:
             await self._membership.rejoin(exchanged.joins)
         elif isinstance(exchanged.claimed, Claimed):
             self._take_in(exchanged.claimed)
+
+    async def _hand_in_until_taken(self, report: Report) -> _Exchanged:
+        """Hand in a report; try again, with backoff, until that works."""
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                # What the thread needs to know of the workbench is told beforehand: it belongs to the event loop.
+                wanted = self._wanted_sites()
+                looks = self._ahead.wanted() if self._ahead else ()
+                held = self._held(report) if self._is_unsure else {}  # plant: failed-report-not-held
+                return await self._run(lambda: self._hand_in(report, held, wanted, looks))  # noqa: B023
+            except (OSError, FrontierError) as error:
+                if self._closed.is_set() and attempts >= LAST_ATTEMPTS:
+                    raise
+                self._note_failure(error)
+                await asyncio.sleep(backoff_s(attempts, first_s=1.0, most_s=MAX_BACKOFF_S))
 
     def _wanted_sites(self) -> int:
         """Return how many sites to claim now."""
@@ -317,7 +323,8 @@ class FrontierClient:
         now_s = self._clock()
         for claim in claimed.claims:
             self._bench.take_in(claim, now_s)
-            self._ahead.take_in(claim)
+            if self._ahead:
+                self._ahead.take_in(claim)
         wait_s = MAX_CLAIM_WAIT_S if claimed.wait_s is None else min(claimed.wait_s, MAX_CLAIM_WAIT_S)
         # A site that was released during the claim was not free yet: `wait_s` does not know it.
         self._claim_from_s = now_s if claimed.claims else min(now_s + wait_s, self._report.first_due_s())
@@ -343,7 +350,7 @@ class FrontierClient:
                 # plant: failed-report-taken-for-done
                 lost += self._frontier.complete(report.batch(self._clock())).lost
                 report.is_completed = True
-            ahead = look_ahead(self._frontier, looks)
+            ahead = look_ahead(self._frontier, looks) if looks else []
             disk_trouble = self._disk.check()
             claimed = self._frontier.claim(wanted) if wanted and not disk_trouble else None
         except FrontierError:

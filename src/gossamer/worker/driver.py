@@ -210,16 +210,10 @@ class Worker:
             found = self._parts.fetcher.recall(url.host)
             if found is None:
                 return site, None  # its turn looks it up
-            if permit := self._enter(site, found, url.host):
+            if permit := self._gate.try_enter(found, url.host, is_own=site.site in self._terms.own.names):
                 return site, permit
             self._park(site, found)
         return None, None
-
-    def _enter(self, site: SiteInHand, addresses: Sequence[str], host: str) -> Permit | None:
-        """Return leave for the first request of a turn, if an address is due, or the site is the operator's own."""
-        if site.site in self._terms.own.names:
-            return self._gate.pass_by(addresses, host)
-        return self._gate.try_enter(addresses, host)
 
     def _park(self, site: SiteInHand, addresses: Sequence[str]) -> None:
         """Let a site wait for an address, or give it back if that takes long: there may be any number of such sites."""
@@ -311,7 +305,7 @@ class Worker:
         url, permit = site.urls[0], None
         found = await self._parts.fetcher.locate(url.url)
         if not isinstance(found, Failed):
-            permit = self._enter(site, found, url.host)
+            permit = self._gate.try_enter(found, url.host, is_own=site.site in self._terms.own.names)
             if permit is None:
                 self._park(site, found)
                 return

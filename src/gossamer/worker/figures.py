@@ -109,6 +109,7 @@ class Figures:
             if loop.time() >= window_ends_s:
                 window_ends_s = loop.time() + LAG_WINDOW_S
                 self._recent_lags_s = (self._recent_lags_s[1], 0.0)
+                metrics.collect()  # so that the values of histograms do not pile up if nobody asks for them
             metrics.LOOP_LAG_SECONDS.observe(lag_s)
 
     def snapshot(self) -> dict[str, float]:
@@ -137,7 +138,7 @@ class Figures:
 
     def samples(self) -> Samples:
         """Return the values of all metrics of this process and its page process. Call it in the event loop."""
-        cpu_s = {"worker": time.process_time(), "page_process": metrics.PARSE_SECONDS.cells[()].numbers[0]}
+        cpu_s = {"worker": time.process_time(), "page_process": metrics.PARSE_SECONDS.cells[()].numbers()[0]}
         return metrics.collect() | metrics.gauges_of(self.snapshot()) | metrics.cpu_samples(cpu_s)
 
 

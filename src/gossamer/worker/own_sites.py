@@ -20,16 +20,11 @@ class OwnSiteLanes:
 
     def __init__(self, own: OwnSites, bench: Workbench, wall_clock: Callable[[], float]) -> None:
         self._lanes = {name: Lanes(own.parallel) for name in own.names} if own.parallel > 1 else {}
+        self.sites: Collection[str] = self._lanes.keys()  # that may have several turns at once
         self._bench = bench
         self._wall_clock = wall_clock
-        self._learning: set[SiteInHand] = (
-            set()
-        )  # a turn asks for a robots.txt: no other may go by it until it is durable
-
-    @property
-    def sites(self) -> Collection[str]:
-        """The sites that may have several turns at once."""
-        return self._lanes.keys()
+        # A turn of these asks for a robots.txt: no other may go by it until it is durable.
+        self._learning: set[SiteInHand] = set()
 
     def begin(self, site: SiteInHand) -> None:
         """Take in that a turn begins, before it takes its URL."""

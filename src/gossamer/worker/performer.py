@@ -175,7 +175,7 @@ class Performer:
         found = await self._parts.fetcher.locate(url)
         if isinstance(found, Failed):
             return found
-        return self._gate.pass_by(found, host) if is_own else await self._gate.enter(found, host)
+        return await self._gate.enter(found, host, is_own=is_own)
 
     def _has_lease(self) -> bool:
         return self._parts.clock() < self._membership.lease.starts_until_s
