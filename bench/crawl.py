@@ -77,20 +77,11 @@ def crawl(spec: simweb.WebSpec, way: Way) -> Cost:
         ExitStack() as stack,
     ):
         frontier = stack.enter_context(database(way.server)) if way.server else ""
-        seeds = Path(folder) / "seeds.txt"
-        seeds.write_text("\n".join(web.seeds()))
-        command = [
-            sys.executable, "-m", "gossamer", "crawl", str(seeds), "--email", "bench@example.org",
-            "--data-dir", f"{folder}/data", "--delay", "0", "--workers", str(way.workers),
-            "--nameserver", web.dns, "--allow-network", "127.0.0.0/8", "--set", "step_gap=0",
-            "--set", "max_body=8MB",
-        ]  # fmt: skip
-        if web.ca_file is not None:
-            command += ["--ca-file", str(web.ca_file)]
+        command, environment = command_for(web, Path(folder), way)
         if way.recording is not None:
             command = recording.py_spy(way.recording, command)
-        paths = os.pathsep.join((str(way.code.resolve() / "src"), str(NAMED_THREADS)))
-        environment = {"PYTHONPATH": paths} | ({"GOSSAMER_FRONTIER": frontier} if frontier else {})
+        if frontier:
+            environment["GOSSAMER_FRONTIER"] = frontier
         measured = measure(command, environment, server=way.server)
         log = web.log()
         pages = [request for request in log if request.kind == "page" and request.status == 200]
@@ -101,6 +92,21 @@ def crawl(spec: simweb.WebSpec, way: Way) -> Cost:
             body_bytes=sum(request.body_bytes for request in pages),
             verdict=simweb.judge(log, delay_s=0, expected=expected),
         )
+
+
+def command_for(web: simweb.WebServer, folder: Path, way: Way) -> tuple[list[str], dict[str, str]]:
+    """Return the command that crawls a web as fast as it can, and its environment."""
+    seeds = folder / "seeds.txt"
+    seeds.write_text("\n".join(web.seeds()))
+    command = [
+        sys.executable, "-m", "gossamer", "crawl", str(seeds), "--email", "bench@example.org",
+        "--data-dir", f"{folder}/data", "--delay", "0", "--workers", str(way.workers),
+        "--nameserver", web.dns, "--allow-network", "127.0.0.0/8", "--set", "step_gap=0",
+        "--set", "max_body=8MB",
+    ]  # fmt: skip
+    if web.ca_file is not None:
+        command += ["--ca-file", str(web.ca_file)]
+    return command, {"PYTHONPATH": os.pathsep.join((str(way.code.resolve() / "src"), str(NAMED_THREADS)))}
 
 
 def show(name: str, cost: Cost, start: Cost) -> None:
