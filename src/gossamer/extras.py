@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -42,3 +43,16 @@ def install_command(extra: str, *, prefix: Path | None = None, clone: Path = _CL
     if (prefix / "uv-receipt.toml").exists():
         return shlex.join(["uv", "tool", "install", f"gossamer[{extra}]"])
     return shlex.join([sys.executable, "-m", "pip", "install", *requirements])
+
+
+class _NoPandas(MetaPathFinder):
+    """Says that there is no pandas."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(fullname)
+
+
+def do_without_pandas() -> None:
+    """Keep pyarrow from importing pandas in this process where it is installed: 50 MB that only tables need."""
+    sys.meta_path.insert(0, _NoPandas())

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from gossamer.cli import run
+from gossamer.cli.crawl import FRUITLESS
 from gossamer.crawl.engines import open_existing
 from gossamer.frontier.postgres import PostgresFrontier
 from gossamer.frontier.sqlite import SqliteFrontier
@@ -149,5 +150,5 @@ def test_a_folder_with_nothing_but_settings_begins_where_they_say() -> None:
     address = new_database()
     Path("data").mkdir()
     Path("data/crawl.toml").write_text(f'email = "you@example.org"\nfrontier = "{address}"\n')
-    assert run([*CRAWL, "127.0.0.1"]) == 0
+    assert run([*CRAWL, "127.0.0.1"]) in (0, FRUITLESS)  # the address is refused, if there is time for that
     assert crawls(address) == 1

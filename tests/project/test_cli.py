@@ -208,7 +208,7 @@ def test_help_and_version_load_no_command_that_was_not_asked_for() -> None:
         "print(*(name for name in sys.modules if name.startswith('gossamer')))"
     )
     always = {"gossamer", "gossamer.cli", "gossamer.cli.terminal"}
-    always |= {"gossamer.commands", "gossamer.errors", "gossamer.safe_files"}
+    always |= {"gossamer.commands", "gossamer.errors", "gossamer.extras", "gossamer.safe_files"}
     for arguments, loaded in (
         (["--help"], always),
         (

@@ -163,7 +163,7 @@ def test_a_process_that_only_writes_tables_does_not_import_pandas() -> None:
     code = (
         "import sys\n"
         "import pyarrow as pa\n"
-        "from gossamer.store.schemas import do_without_pandas\n"
+        "from gossamer.extras import do_without_pandas\n"
         "do_without_pandas()\n"
         "pa.array(['a'])\n"
         "print('pandas' in sys.modules)\n"

@@ -24,6 +24,7 @@ from gossamer import __version__
 from gossamer.cli.terminal import guard_terminal
 from gossamer.commands import note_program, program, to_type
 from gossamer.errors import GossamerError
+from gossamer.extras import do_without_pandas
 from gossamer.safe_files import protect_from_others
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ def main() -> None:
     note_program()
     guard_terminal()
     protect_from_others()
+    do_without_pandas()
     status = run(sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while Python shuts down must print no traceback
     sys.exit(status)

@@ -29,12 +29,12 @@ from gossamer.crawl.folder import read_settings
 from gossamer.crawl.log import name_worker, open_log, reopen_log, reopen_output
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
+from gossamer.extras import do_without_pandas
 from gossamer.frontier import FrontierError, UnreachableError
 from gossamer.frontier.clock import backoff_s, boot_seconds
 from gossamer.metrics.samples import changes, to_json
 from gossamer.safe_files import protect_from_others
 from gossamer.store.names import name_of
-from gossamer.store.schemas import do_without_pandas
 from gossamer.supervisor.process import MISTAKE, label_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import threading
 import time
 from pathlib import Path
 
+from gossamer.extras import do_without_pandas
 from gossamer.store import names
-from gossamer.store.schemas import do_without_pandas
 from gossamer.store.segments import finish_segment
 
 _NICENESS = 10  # the crawl goes first

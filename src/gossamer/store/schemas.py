@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, field
-from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -121,16 +119,3 @@ TICKS = Table(
 )
 
 TABLES = {table.name: table for table in (PAGES, REQUESTS, LINKS, FIGURES, TICKS)}
-
-
-class _NoPandas(MetaPathFinder):
-    """Says that there is no pandas."""
-
-    def find_spec(self, fullname: str, *_: object) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError(fullname)
-
-
-def do_without_pandas() -> None:
-    """Keep pyarrow from importing pandas in this process where it is installed: 50 MB that only tables need."""
-    sys.meta_path.insert(0, _NoPandas())

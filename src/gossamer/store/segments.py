@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gossamer.records import PageRow
-    from gossamer.store.warc import Opening
+    from gossamer.store.warc import RecordOpening
 
 
 class Segments:
@@ -131,7 +131,7 @@ class _Segment:
         self._lines.close()
 
 
-def with_warcinfo(archive: bytes, response_offset: int, own: Opening) -> bytes:
+def with_warcinfo(archive: bytes, response_offset: int, own: RecordOpening) -> bytes:
     """Return the records of an exchange with the opening of their segment, without deflating them again.
 
     The records stay as long as they are. Bytes that are no such records are returned as they are: a page process sent
@@ -144,7 +144,7 @@ def with_warcinfo(archive: bytes, response_offset: int, own: Opening) -> bytes:
     return b"".join((*_reopened(request, own), *_reopened(response, own)))
 
 
-def _reopened(member: memoryview, own: Opening) -> tuple[bytes | memoryview, ...]:
+def _reopened(member: memoryview, own: RecordOpening) -> tuple[bytes | memoryview, ...]:
     """Return the pieces of a gzip member with another opening."""
     crc, size = GZIP_TRAILER.unpack(member[-GZIP_TRAILER.size :])
     crc ^= isal_zlib.crc32_combine(own.crc_change, 0, size - OPENING_BYTES)  # a checksum is linear

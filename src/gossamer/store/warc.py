@@ -165,17 +165,17 @@ def _starts(fetched: Fetched, type_: str, payload_type: str) -> tuple[bytes, str
     return _deflated(request, fetched.request_head), start
 
 
-class Opening(NamedTuple):
+class RecordOpening(NamedTuple):
     """How the records of a segment begin: all name its `warcinfo` record."""
 
     member: bytes  # the beginning of a gzip member
     crc_change: int  # by which the checksum of these lines differs from that of the lines with an empty id
 
 
-def opening(warcinfo_id: str) -> Opening:
+def opening(warcinfo_id: str) -> RecordOpening:
     """Return how records begin that name a `warcinfo` record."""
     written = warcinfo_id.encode()
-    return Opening(EMPTY_OPENING.replace(_NO_ID, written), _OPENING_CRC ^ isal_zlib.crc32(_FIRST_LINES % written))
+    return RecordOpening(EMPTY_OPENING.replace(_NO_ID, written), _OPENING_CRC ^ isal_zlib.crc32(_FIRST_LINES % written))
 
 
 def warcinfo(filename: str, at: float, fields: Mapping[str, str], record_id: str) -> bytes:
