@@ -7,7 +7,8 @@
 
 `--breakdown` crawls a web at full speed and shows the memory of every process at the moment at which the tree had most
 (proportional set size, so that shared pages count once): what it has allocated, its libraries and programs, other
-files that it has mapped, and its stacks. With `--old`, another version crawls the same web before.
+files that it has mapped, and its stacks. With `--old`, another version crawls the same web before. `--python` names the
+interpreter of a plain installation, which has no libraries that only developers need.
 
 Without it, the benchmark measures a crawl with a small and one with a large queue.
 
@@ -83,7 +84,7 @@ def _kind_of(mapped: str) -> str:
     return "libraries" if ".so" in mapped or "/bin/" in mapped else "files"
 
 
-def show_breakdown(spec: simweb.WebSpec, name: str, code: Path) -> None:
+def show_breakdown(spec: simweb.WebSpec, name: str, code: Path, python: str) -> None:
     """Crawl a web with two workers at full speed, and print what each part of the tree took at its peak."""
     most: Counter[tuple[str, str]] = Counter()
     with (
@@ -91,6 +92,7 @@ def show_breakdown(spec: simweb.WebSpec, name: str, code: Path) -> None:
         tempfile.TemporaryDirectory(dir=".bench" if Path(".bench").is_dir() else None) as folder,
     ):
         command, environment = command_for(web, Path(folder), Way(workers=2, code=code))
+        command[0] = python
         crawl = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, **environment})
         root = psutil.Process(crawl.pid)
         while crawl.poll() is None:
@@ -159,12 +161,13 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--breakdown", action="store_true", help="show what each part of a fast crawl takes")
     parser.add_argument("--web", choices=("small", "large"), action="append", help="with --breakdown")
     parser.add_argument("--old", type=Path, help="with --breakdown: the checkout of another version")
+    parser.add_argument("--python", default=sys.executable, help="with --breakdown: the interpreter to run")
     options = parser.parse_args(arguments)
     if options.breakdown:
         for web in options.web or ("small", "large"):
             spec = spec_of(web, sites=None, pages=None, tls=False)
             for code in (options.old, ROOT) if options.old else (ROOT,):
-                show_breakdown(spec, f"{web}{', old' if code is not ROOT else ''}", code)
+                show_breakdown(spec, f"{web}{', old' if code is not ROOT else ''}", code, options.python)
         return
     few, many = options.urls
     small, large = peak(few, options.delay), peak(many, options.delay)
