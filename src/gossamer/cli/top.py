@@ -96,7 +96,7 @@ class _Watcher:
 
         self._frontier = frontier
         self._folders = folders
-        self._watch = CrawlView(*folders, hint=HINT, with_history=True)
+        self._watch = CrawlView(*folders, hint=HINT, with_history=True, frontier=frontier)
         self._tally = Tally()
         self._forecast = Forecast()
         has_settings = (folders[0] / SETTINGS_FILE).exists()

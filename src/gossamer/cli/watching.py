@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, Group
 
+    from gossamer.frontier import FrontierReader
     from gossamer.inspect.history import Timeline, Values
     from gossamer.supervisor import Progress
 
@@ -34,11 +35,17 @@ _SPARK_METRICS: Final = (
 class CrawlView:
     """Collects, for one crawl on one or more machines, what its live screen shows."""
 
-    def __init__(self, *folders: Path, hint: str, with_history: bool = False) -> None:
-        """`with_history`: read it too. Not in the process that writes it: a screen must not hold up a crawl."""
+    def __init__(
+        self, *folders: Path, hint: str, with_history: bool = False, frontier: FrontierReader | None = None
+    ) -> None:
+        """`with_history`: read it too. Not in the process that writes it: a screen must not hold up a crawl.
+
+        `frontier` adds the history of machines whose folders are not given.
+        """
         self._folders = folders
         self._hint = hint
         self._with_history = with_history
+        self._frontier = frontier
         self._tails = [Tail(folder) for folder in folders]
         self._sparks: tuple[Spark, ...] = ()
         self._sparks_again_at = 0.0
@@ -76,7 +83,12 @@ class CrawlView:
             wanted = [metric.name for metric in _SPARK_METRICS]
             self._sparks = sparks(
                 read_timeline(
-                    self._folders, wanted, began_at=now_at - SPARKS_S, ended_at=now_at // TICK_S * TICK_S, step_s=TICK_S
+                    self._folders,
+                    wanted,
+                    began_at=now_at - SPARKS_S,
+                    ended_at=now_at // TICK_S * TICK_S,
+                    step_s=TICK_S,
+                    frontier=self._frontier,
                 )
             )
         return self._sparks

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from gossamer.crawl.folder import FRONTIER_FILE, HOME_FILE, SETTINGS_FILE, read_settings
+from gossamer.crawl.folder import FRONTIER_FILE, SETTINGS_FILE, read_settings
 from gossamer.crawl.own_frontier import Place, find_own
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
@@ -20,6 +20,7 @@ from gossamer.frontier.sqlite import SqliteFrontier
 from gossamer.frontier.sqlite.auditing import find_damage
 from gossamer.inspect.folder_errors import no_crawl
 from gossamer.store.files import replacing
+from gossamer.store.names import HOME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -61,7 +62,7 @@ def open_for_start(folder: Path, wanted: FrontierSettings) -> Frontier:
     The address of a database may change: the identity of the crawl in it decides.
     """
     own = find_own(folder)
-    if own is None or (own.frontier and own.identity is None and not (folder / HOME_FILE).exists()):
+    if own is None or (own.frontier and own.identity is None and not (folder / HOME).exists()):
         return open_frontier(folder, wanted)  # no crawl has begun here, though settings may exist
     if bool(own.frontier) != bool(wanted.frontier):
         raise GossamerError(_changed(folder, own, wanted))
@@ -209,7 +210,7 @@ def hide_password(environment: MutableMapping[str, str]) -> None:
 
 def home_of(folder: Path) -> str:
     """Return a name that is unique to this folder; a copy gets another, because a lock covers only its own workers."""
-    file = folder / HOME_FILE
+    file = folder / HOME
     try:
         name = file.read_text(encoding="ascii")
     except (FileNotFoundError, UnicodeDecodeError):

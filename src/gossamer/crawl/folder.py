@@ -25,7 +25,7 @@ from gossamer.inspect.address_conduct import (
 from gossamer.inspect.delays import DELAYS_FILE, damaged_lines, delay_line, read_delays
 from gossamer.rules.address_pace import address_delay_s
 from gossamer.store.files import replacing
-from gossamer.store.names import FOLDERS, TEMPORARY_SUFFIX
+from gossamer.store.names import FOLDERS, HOME, TEMPORARY_SUFFIX
 from gossamer.supervisor.lock import FILE_NAME as LOCK_FILE
 
 if TYPE_CHECKING:
@@ -37,10 +37,9 @@ log = logging.getLogger(__name__)
 
 SETTINGS_FILE: Final = "crawl.toml"
 FRONTIER_FILE: Final = "frontier.sqlite"
-HOME_FILE: Final = "home"  # holds the name of this folder in a frontier on another machine
 
-_WRITTEN: Final = (*FOLDERS, FRONTIER_FILE, LOCK_FILE, HOME_FILE, LOG_FILE, DELAYS_FILE)
-_BEFORE_A_CRAWL: Final = {LOCK_FILE, HOME_FILE, "logs"}  # an interrupted start may leave these
+_WRITTEN: Final = (*FOLDERS, FRONTIER_FILE, LOCK_FILE, HOME, LOG_FILE, DELAYS_FILE)
+_BEFORE_A_CRAWL: Final = {LOCK_FILE, HOME, "logs"}  # an interrupted start may leave these
 
 
 def holds_crawl(folder: Path) -> bool:

@@ -22,7 +22,7 @@ from gossamer.frontier.shares import UNCHANGED
 from gossamer.records import Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from gossamer.frontier.batches import RecentLinks
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         QueueEntry,
         Reason,
         SeedOutcome,
+        SharedFigures,
         SiteState,
         Stats,
         UrlState,
@@ -196,6 +197,18 @@ class FrontierReader(FrontierLookups, Protocol):
         The target of a seed's redirect counts in its place. Queued and barred seeds are not included.
         """
 
+    def shared_span(self) -> tuple[float, float] | None:
+        """Return the first and the last moment (Unix seconds) of which machines shared figures; None if none did."""
+
+    def shared_figures(
+        self, *, since_at: float, until_at: float, without: Collection[str] = ()
+    ) -> Iterator[SharedFigures]:
+        """Yield the figures of a period that machines shared, each machine's by time. Many short reads.
+
+        `without` names crawl folders (by their file `home`) whose figures are left out: the folders themselves have
+        them. On an engine of a single machine there are none.
+        """
+
     def drained(self) -> bool:
         """Return whether, in one snapshot, no URL is left to settle: none queued, deferred or claimed.
 
@@ -282,6 +295,12 @@ class OperatorFrontier(FrontierReader, Protocol):
         """Queue URLs again that are done, because rows of them are lost; return how many were done.
 
         `pages` of them count as stored pages: the others, such as redirects, never had a row.
+        """
+
+    def share_figures(self, figures: Sequence[SharedFigures], *, days: float) -> None:
+        """Let other machines read figures of this one, and delete what any machine shared more than `days` ago.
+
+        Idempotent. On an engine of a single machine nothing is kept: its folder has the figures.
         """
 
     def recover(self, worker: int) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import duckdb
+import pyarrow.parquet as pq
 
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
@@ -23,6 +24,8 @@ from gossamer.inspect import snapshot, views
 from gossamer.inspect.folder_errors import damaged
 from gossamer.inspect.frontier_tables import FRONTIER_TABLES, QUEUE, copy_tables, needs_of
 from gossamer.inspect.interrupting import ended_by_ctrl_c
+from gossamer.inspect.shared_history import open_sharing, shared_tables
+from gossamer.inspect.snapshot import Part
 from gossamer.store.schemas import FIGURES, LINKS, PAGES, REQUESTS, TABLES, TICKS
 
 if TYPE_CHECKING:
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gossamer.frontier import FrontierReader
-    from gossamer.inspect.snapshot import Part
 
 OpenFrontier: TypeAlias = "Callable[..., AbstractContextManager[FrontierReader]]"  # given the crawl's folders
 
@@ -212,6 +214,8 @@ def open_tables(
             for name, table in TABLES.items()
             if name in names
         }
+        if open_frontier and FIGURES.name in _words(mentioned_in):
+            parts[FIGURES.name] += _copy_shared_figures(folders, scratch, open_frontier)
         if not any(parts.values()) and not copies:
             snapshot.check_contents(folders)
         database = QueryDatabase(connection, folders, parts)
@@ -237,6 +241,19 @@ def _copy_frontier(
         return {}
     with open_frontier(*folders) as frontier:
         return copy_tables(frontier, needs, scratch, with_queued=views.names_column(sql, "queued"))
+
+
+def _copy_shared_figures(folders: Sequence[Path], scratch: Path, open_frontier: OpenFrontier) -> list[Part]:
+    """Copy the figures that other machines share in the frontier, a file for each machine."""
+    parts = []
+    with open_sharing(folders, open_frontier) as frontier:
+        found = shared_tables(frontier, folders) if frontier else ()
+        for number, (_, table) in enumerate(found):
+            path = scratch / f"shared-figures-{number}.parquet"
+            pq.write_table(table, path, compression="none")
+            columns = frozenset(table.column_names)
+            parts.append(Part(path=path, folder=scratch, stem=path.stem, rows=table.num_rows, columns=columns))
+    return parts
 
 
 def _stored_names(sql: str, copies: Mapping[str, Path]) -> set[str]:

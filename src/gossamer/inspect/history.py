@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Timeline", "Values", "counted_over_time", "gauge_over_time", "read_timeline", "span_of"]
+    from gossamer.frontier import FrontierReader
+
+__all__ = ["Timeline", "Values", "counted_over_time", "gauge_over_time", "read_timeline", "span_of", "spread"]
 
 Values = list[float | None]  # one for each step; None if no process told
 
@@ -51,17 +53,26 @@ class Timeline:
 
 
 def read_timeline(
-    folders: Sequence[Path], wanted: Collection[str], *, began_at: float, ended_at: float, step_s: float
+    folders: Sequence[Path],
+    wanted: Collection[str],
+    *,
+    began_at: float,
+    ended_at: float,
+    step_s: float,
+    frontier: FrontierReader | None = None,
 ) -> Timeline:
     """Return the metrics of these names over a period, added up over all processes.
 
-    A step is at least `TICK_S`; below a minute, the rows between full minutes are read too.
+    A step is at least `TICK_S`; below a minute, the rows between full minutes are read too. With a `frontier`, machines
+    that share their history there are included; they tell full minutes, and so the last steps may be unknown.
     """
     began_at = began_at // step_s * step_s
     steps = max(1, math.ceil((ended_at - began_at) / step_s))
     rows = HistoryRows(wanted, began_at=began_at, step_s=step_s, steps=steps)
     for number, folder in enumerate(folders):
         rows.read(folder, number)
+    if frontier is not None:
+        rows.read_shared(frontier, folders)
     return Timeline(began_at=began_at, step_s=step_s, steps=steps, series=_combine(rows))
 
 
@@ -75,11 +86,13 @@ def _combine(rows: HistoryRows) -> dict[str, dict[str, Values]]:
         for process, known in processes.items():
             present = rows.present[process]
             if combine:
-                each.append(gauge_over_time(known, present, rows.steps, is_least=combine is Combine.LEAST))
+                values = gauge_over_time(known, present, rows.steps, is_least=combine is Combine.LEAST)
             else:
                 before = None if rows.may_have_begun_earlier(process, known) else 0.0
-                each.append(counted_over_time(known, present, rows.steps, before=before))
-        series[name][labels] = [_together(values, combine) for values in zip(*each, strict=True)]
+                values = counted_over_time(known, present, rows.steps, before=before)
+            each.append(spread(values, rows.steps_between(process), is_count=combine is None))
+        told = [_together(values, combine) for values in zip(*each, strict=True)][: rows.steps_told()]
+        series[name][labels] = told + [None] * (rows.steps - len(told))
     return dict(series)
 
 
@@ -115,6 +128,19 @@ def gauge_over_time(known: Mapping[int, Known], present: Mapping[int, float], st
             values[step] = min(candidates) if is_least else max(candidates)
         before = before if told is None else told.last
     return values
+
+
+def spread(values: Values, steps: int, *, is_count: bool) -> Values:
+    """Return values that are told once in some steps as if they were told in each: a count in equal parts."""
+    spread = list(values)
+    before = -1
+    for step, value in enumerate(values):
+        if value is not None:
+            first = max(before + 1, step - steps + 1)
+            each = value / (step - first + 1) if is_count else value
+            spread[first : step + 1] = [each] * (step - first + 1)
+            before = step
+    return spread
 
 
 def _together(values: Sequence[float | None], combine: Combine | None = None) -> float | None:

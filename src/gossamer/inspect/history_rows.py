@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gossamer.inspect.shared_history import shared_tables
 from gossamer.metrics import Histogram, Metric
 from gossamer.store import names
 from gossamer.store.damage import DamagedError
@@ -20,13 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
+    from gossamer.frontier import FrontierReader
+
 log = logging.getLogger(__name__)
 
 
 class Process(NamedTuple):
     """One process of a crawl: a worker, or a supervisor."""
 
-    source: int  # the number of its folder: supervisors of two folders may have the same name
+    source: int  # the number of its folder: supervisors of two folders may have the same name; others come after them
     worker: str
 
 
@@ -49,11 +53,15 @@ class Told(NamedTuple):
     value: float
 
 
-def span_of(folders: Sequence[Path]) -> tuple[float, float] | None:
-    """Return a period that has all of the history; None if there is none."""
+def span_of(folders: Sequence[Path], frontier: FrontierReader | None = None) -> tuple[float, float] | None:
+    """Return a period that has all of the history, also that in the frontier; None if there is none."""
     files = [file for table in (FIGURES, TICKS) for file in row_files(folders, table)]
     begun = [names.begun_by(file.path.name)[1] for file in files]
-    return (min(begun) - MINUTE_S, max(begun) + PART_S) if begun else None  # a file is named after its first moment
+    # A file is named after its first moment.
+    spans = [(min(begun) - MINUTE_S, max(begun) + PART_S)] if begun else []
+    if frontier is not None and (shared := frontier.shared_span()):
+        spans.append((shared[0] - MINUTE_S, shared[1]))
+    return (min(began for began, _ in spans), max(ended for _, ended in spans)) if spans else None
 
 
 class HistoryRows:
@@ -65,11 +73,12 @@ class HistoryRows:
         self.steps = steps
         self._from_at = (began_at - TICK_S) // PART_S * PART_S
         self._until_at = began_at + steps * step_s
-        self._wanted = pa.array(sorted(_row_names(wanted)), pa.string())
+        self._wanted = sorted(_row_names(wanted))
         self._found: list[pa.Table] = []
         self.last_seen: dict[Process, float] = {}  # when each process had its last row
         self.present: dict[Process, dict[int, float]] = defaultdict(dict)  # the first time in each step with a row
         self._has_earlier = False  # whether there are older rows than were read
+        self._by_minute: set[int] = set()  # the sources that have only full minutes
 
     def read(self, folder: Path, source: int) -> None:
         """Read a folder's rows; a file that is damaged is left out: `verify` names it."""
@@ -87,6 +96,33 @@ class HistoryRows:
                     if batches:
                         self._add(pa.Table.from_batches(batches), source)
 
+    def read_shared(self, frontier: FrontierReader, folders: Sequence[Path]) -> None:
+        """Read what other machines than those of these folders share in the frontier."""
+        span = frontier.shared_span()
+        if span is None:
+            return
+        self._has_earlier |= span[0] < self._from_at
+        found = shared_tables(
+            frontier, folders, since_at=self._from_at, until_at=self._until_at, wanted=self._wanted
+        )  # fmt: skip
+        for source, (_, table) in enumerate(found, start=len(folders)):
+            self._by_minute.add(source)
+            self._add(table, source)
+
+    def steps_between(self, process: Process) -> int:
+        """Return how many steps a process passes at most from one row to the next."""
+        return max(1, int(MINUTE_S // self._step_s)) if process.source in self._by_minute else 1
+
+    def steps_told(self) -> int:
+        """Return how many steps are told of by all machines that live: those in the frontier tell once a minute."""
+        last: dict[int, float] = {}
+        for process, at in self.last_seen.items():
+            if process.source in self._by_minute:
+                last[process.source] = max(at, last.get(process.source, at))
+        # The last row of a machine that has stopped is not that of a full minute.
+        awaited = [at for at in last.values() if at % MINUTE_S == 0 and self._until_at - at < 2 * MINUTE_S]
+        return math.ceil((min(awaited) - self._began_at) / self._step_s) if awaited else self.steps
+
     def _add(self, stored: pa.Table, source: int) -> None:
         """Take the rows of the period, and note which processes were there."""
         seconds = pc.divide(pc.cast(stored["time"], pa.int64()), 1e6)
@@ -103,7 +139,7 @@ class HistoryRows:
             noted = self.present[process]
             noted[step] = min(first_at, noted.get(step, first_at))
             self.last_seen[process] = max(last_at, self.last_seen.get(process, last_at))
-        told = table.filter(pc.is_in(table["name"], self._wanted))
+        told = table.filter(pc.is_in(table["name"], pa.array(self._wanted, pa.string())))
         self._found.append(told.append_column("source", pa.array([source] * len(told), pa.int32())))
 
     def may_have_begun_earlier(self, process: Process, known: Collection[int]) -> bool:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from gossamer.frontier import FrontierReader
     from gossamer.inspect.history_rows import Process, Told
 
 _SAME_START_S: Final = 5.0  # the two clocks of a start may differ by so much over time
@@ -43,7 +44,14 @@ class CrawlMark:
     detail: str = ""
 
 
-def read_marks(folders: Sequence[Path], *, began_at: float, ended_at: float, step_s: float) -> list[CrawlMark]:
+def read_marks(
+    folders: Sequence[Path],
+    *,
+    began_at: float,
+    ended_at: float,
+    step_s: float,
+    frontier: FrontierReader | None = None,
+) -> list[CrawlMark]:
     """Return the events of a period. From a minute per step on, full minutes are read: shorter pauses are not seen."""
     wanted = [
         metric.name
@@ -53,6 +61,8 @@ def read_marks(folders: Sequence[Path], *, began_at: float, ended_at: float, ste
     rows = HistoryRows(wanted, began_at=began_at, step_s=step_s, steps=int((ended_at - began_at) // step_s) + 1)
     for number, folder in enumerate(folders):
         rows.read(folder, number)
+    if frontier is not None:
+        rows.read_shared(frontier, folders)
     return [mark for mark in find_marks(rows.each(), rows.last_seen) if began_at <= mark.ended_at]
 
 

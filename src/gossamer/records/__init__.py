@@ -23,6 +23,7 @@ from gossamer.records.links import (
     Retry,
     Scope,
     SeedOutcome,
+    SharedFigures,
     SiteState,
     Stats,
     UrlState,
@@ -51,6 +52,6 @@ __all__ = [
     "GONE", "ROBOTS_KINDS", "AddressShare", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState",
     "Done", "Failed", "Fetched", "FigureRow", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders",
     "Outcome", "PageRow", "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueueEntry", "QueuedUrl",
-    "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome", "SiteStanding", "SiteState",
-    "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
+    "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome", "SharedFigures", "SiteStanding",
+    "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
 ]  # fmt: skip

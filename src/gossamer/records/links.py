@@ -215,6 +215,16 @@ class WorkerState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SharedFigures:
+    """The figures of one process that have changed, as of a full minute or its end, for other machines."""
+
+    at: float  # Unix seconds
+    worker: str  # as in the table `figures`
+    figures: Mapping[tuple[str, str], float]  # by name and labels, as there; all of them in the first row of an hour
+    home: str = ""  # names the crawl folder that they come from; the engine fills it in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """A start waits to learn whether workers on other machines are alive."""
 

@@ -19,6 +19,7 @@ from gossamer.errors import GossamerError
 from gossamer.inspect.explain import explain_site, explain_url
 from gossamer.inspect.report import content, gather
 from gossamer.inspect.requests import request_line
+from gossamer.inspect.shared_history import open_sharing
 from gossamer.inspect.site_list import ListedSite, find_sites, has_sites, list_sites
 from gossamer.inspect.stored import archived, headers_of, read_body, trace
 from gossamer.inspect.trace_facts import trace_facts
@@ -74,14 +75,17 @@ class Answering:
 
         def make(file: Path) -> None:
             about = about_crawl(self._folders)
-            text = content(about, gather(self._folders, delay_s=about.delay_s))
+            with open_sharing(self._folders, open_existing) as frontier:
+                found = gather(self._folders, delay_s=about.delay_s, frontier=frontier)
+            text = content(about, found)
             file.write_text(text, encoding="utf-8", errors="replace")
 
         return self._kept.find("report.html", make)[0].read_text(encoding="utf-8")
 
     def history(self, *, span: str) -> dict[str, Any]:
         """Return the plots of the overview."""
-        return plots_of(self._folders, span=span)
+        with open_sharing(self._folders, open_existing) as frontier:
+            return plots_of(self._folders, span=span, frontier=frontier)
 
     # ------------------------------------------------------------------ sites
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from gossamer.frontier import FrontierReader
     from gossamer.inspect.history import Timeline, Values
 
 MAX_STEPS: Final = 240  # points of a line
@@ -72,16 +73,21 @@ PLOTS: Final = (
 )  # fmt: skip
 
 
-def plots_of(folders: Sequence[Path], *, span: str) -> dict[str, Any]:
-    """Return all plots over the last minutes, hours or days of a crawl's history; none if it has no history."""
-    known = span_of(folders)
+def plots_of(folders: Sequence[Path], *, span: str, frontier: FrontierReader | None = None) -> dict[str, Any]:
+    """Return all plots over the last minutes, hours or days of a crawl's history; none if it has no history.
+
+    `frontier` adds the history of machines whose folders are not given.
+    """
+    known = span_of(folders, frontier)
     if known is None:
         return {"plots": []}
-    ended_at = _ended_at(folders)
+    ended_at = _ended_at(folders, frontier)
     began_at = max(known[0], ended_at - (SPANS_S[span] or ended_at))
     wanted = {line.metric for plot in PLOTS for line in plot.lines}
     step_s = step_for(ended_at - began_at)
-    timeline = read_timeline(folders, wanted, began_at=began_at, ended_at=ended_at, step_s=step_s)
+    timeline = read_timeline(
+        folders, wanted, began_at=began_at, ended_at=ended_at, step_s=step_s, frontier=frontier
+    )  # fmt: skip
     return {
         "began_at": timeline.began_at,
         "step_s": timeline.step_s,
@@ -99,12 +105,15 @@ def step_for(length_s: float) -> float:
     return next((step for step in _STEPS_S if length_s / step <= MAX_STEPS), _STEPS_S[-1])
 
 
-def _ended_at(folders: Sequence[Path]) -> float:
-    """Return now if a crawl runs, else when the history was last written."""
+def _ended_at(folders: Sequence[Path], frontier: FrontierReader | None) -> float:
+    """Return now if a crawl runs here, else when the history was last written, here or elsewhere."""
     if any(find_running(folder) for folder in folders):
         return time.time()
     files = [file.path for table in (FIGURES, TICKS) for file in row_files(folders, table)]
-    return max((path.stat().st_mtime for path in files if path.exists()), default=time.time())
+    written = [path.stat().st_mtime for path in files if path.exists()]
+    if frontier is not None and (shared := frontier.shared_span()):
+        written.append(shared[1])
+    return max(written, default=time.time())
 
 
 def _values(timeline: Timeline, line: Line) -> Values:

@@ -37,7 +37,7 @@ class FigureFiles:
     def __init__(self, folder: Path, *, days: float, clock: Callable[[], float] = time.time) -> None:
         """`days` is how long figures between full minutes are kept."""
         self._folder = folder
-        self._days = days
+        self.days = days
         for name in (names.JOURNAL, names.FIGURES, names.TICKS):
             make_folder(folder / name)
         sync_folder(folder)
@@ -70,7 +70,7 @@ class FigureFiles:
         for journal in self._journals:
             self._finisher.add(journal.take())
         self._finisher.turn()
-        for part in expired(entries(self._folder / names.TICKS), now_at=now_at, days=self._days):
+        for part in expired(entries(self._folder / names.TICKS), now_at=now_at, days=self.days):
             remove(part)
 
     def close(self) -> None:

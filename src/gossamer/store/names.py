@@ -36,6 +36,7 @@ TICKS = "ticks"
 TABLES = (PAGES, REQUESTS, LINKS, FIGURES, TICKS)
 SUPERVISOR = "supervisor"  # in the names of the files that it writes: those of figures
 FOLDERS = (WARC, JOURNAL, *TABLES)
+HOME = "home"  # a file that holds the name of this folder in a frontier on another machine
 
 SEGMENT_SUFFIX = ".warc.gz"
 INDEX_SUFFIX = ".cdxj"

@@ -10,25 +10,29 @@ import asyncio
 import logging
 import socket
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from gossamer.frontier import FrontierError
 from gossamer.metrics.samples import flat, without_gauges
-from gossamer.records import FigureRow
+from gossamer.records import FigureRow, SharedFigures
 from gossamer.store.figure_files import MINUTE_S, PART_S, TICK_S
 from gossamer.store.names import SUPERVISOR
 from gossamer.supervisor.repeated_warning import RepeatedWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from gossamer.frontier import OperatorFrontier
     from gossamer.metrics.samples import Samples
     from gossamer.store.figure_files import FigureFiles
 
 log = logging.getLogger(__name__)
 
 CLOSE_S: Final = 2.0
+MAX_UNSHARED: Final = 1_000  # minutes of processes, about 15 MB, while the database is away
 Figures = dict[tuple[str, str, str], float]  # by worker, name and labels
 
 
@@ -68,7 +72,9 @@ class History:
         self._own_name = f"{SUPERVISOR}@{socket.gethostname()}"
         self._ended: dict[str, Samples] = {}  # counts of workers that have ended since the last full minute
         self._hour = -1
+        self._unshared: deque[SharedFigures] = deque(maxlen=MAX_UNSHARED)  # full minutes not yet told to other machines
         self._failing = RepeatedWarning(log, "The history of figures cannot be written (%s); it has a gap.")
+        self._not_shared = RepeatedWarning(log, "Other machines do not see the history of this one for now (%s).")
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="history")
 
     def end_worker(self, name: str, samples: Samples) -> None:
@@ -82,6 +88,19 @@ class History:
             await asyncio.sleep(TICK_S - self._clock() % TICK_S)
             at = self._clock() // TICK_S * TICK_S
             await self._take(at, current(), keep=at % MINUTE_S == 0)
+
+    def share(self, frontier: OperatorFrontier) -> None:
+        """Tell other machines the full minutes that are new. It blocks: call it where the frontier is called."""
+        told = list(self._unshared)
+        try:
+            frontier.share_figures(told, days=self._files.days)
+        except FrontierError as error:
+            self._not_shared.warn(error)
+            return
+        self._not_shared.clear()
+        for one in told:
+            with suppress(ValueError):  # others pushed it out meanwhile
+                self._unshared.remove(one)
 
     async def close(self, last: Mapping[str, Samples]) -> None:
         """Write the last figures, and finish all files; give up on a disk that does not answer."""
@@ -110,6 +129,8 @@ class History:
             self._series.begin_part()
             self._files.end_parts(at)
         rows = [] if self._files.is_full else self._series.rows(at, figures, keep=keep)
+        if keep:
+            self._unshared.extend(by_process(at, rows))
         self._files.write(rows, keep=keep)
 
     async def _in_thread(self, function: Callable[..., None], *arguments: object) -> None:
@@ -119,3 +140,11 @@ class History:
             self._failing.warn(error)
         else:
             self._failing.clear()
+
+
+def by_process(at: float, rows: Iterable[FigureRow]) -> list[SharedFigures]:
+    """Return the rows of a moment as one value per process."""
+    found: dict[str, dict[tuple[str, str], float]] = {}
+    for row in rows:
+        found.setdefault(row.worker, {})[row.name, row.labels] = row.value
+    return [SharedFigures(at=at, worker=worker, figures=figures) for worker, figures in found.items()]

@@ -56,8 +56,8 @@ class WatchSettings:
     figures_days: float = field(
         default=7.0,
         metadata={
-            "help": "How many days of figures are kept for every ten seconds; those of full minutes are kept for good. "
-            "Lower it if the disk is small.",
+            "help": "How many days of figures are kept for every ten seconds, and those of full minutes in PostgreSQL; "
+            "in the folder these are kept for good. Lower it if the disk is small.",
             "minimum": 0,
         },
     )

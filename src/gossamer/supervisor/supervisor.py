@@ -118,6 +118,8 @@ class Supervisor:
                     self._stats = await self._in_thread(self._frontier.stats)
                 self._watch.look(self._children, self._stats)
                 await self._history.close(self._samples())
+                with suppress(FrontierError):
+                    await self._in_thread(lambda: self._history.share(self._frontier))
             progress = self._measure(self._stats)
             log.info("%s", progress.in_one_line())
         finally:
@@ -283,7 +285,7 @@ class Supervisor:
             await asyncio.sleep(TICK_S)
             was_paused = self._stats.is_paused
             try:
-                drained, self._stats = await self._in_thread(lambda: (self._frontier.drained(), self._frontier.stats()))
+                drained, self._stats = await self._in_thread(self._look)
             except FrontierError as error:
                 unreadable.warn(error)
                 drained, troubles = False, [f"the frontier cannot be read: {error}"]
@@ -300,6 +302,12 @@ class Supervisor:
                 log.info("%s", progress.in_one_line())
             if end := find_end(drained, self._stats, elapsed_s=elapsed_s, max_duration_s=self._max_duration_s):
                 self.stop(end)
+
+    def _look(self) -> tuple[bool, Stats]:
+        """In the thread: return whether nothing is left, and the frontier's figures; share this machine's own."""
+        seen = self._frontier.drained(), self._frontier.stats()
+        self._history.share(self._frontier)
+        return seen
 
     def _samples(self) -> dict[str, Samples]:
         """Return the samples of each process, those of this one without a name."""

@@ -40,7 +40,8 @@ Row = Any  # a named tuple of a statement's columns
 log = logging.getLogger("gossamer.frontier")
 
 _FOLDER = resources.files("gossamer.frontier.postgres")
-SQL = read_statements(_FOLDER / "queries.sql") | read_statements(_FOLDER / "barring.sql")
+SQL = {name: text for file in ("queries", "barring", "history")
+       for name, text in read_statements(_FOLDER / f"{file}.sql").items()}  # fmt: skip
 TRIES = 6  # of a transaction that deadlocks
 FIRST_BACKOFF_S = 0.5
 MOST_BACKOFF_S = 4.0  # between two attempts to connect

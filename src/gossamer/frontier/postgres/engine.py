@@ -23,6 +23,7 @@ from gossamer.frontier.postgres.barring import forget_done, unbar, wake_spent, w
 from gossamer.frontier.postgres.claiming import Taken, claim_due, tidy
 from gossamer.frontier.postgres.completing import record_visits
 from gossamer.frontier.postgres.database import Opening, PostgresDatabase
+from gossamer.frontier.postgres.history import share, shared_span, walk_shared
 from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
 from gossamer.frontier.postgres.listing import list_queue, list_site_queue, list_sites
 from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url, look_ahead
@@ -42,7 +43,7 @@ from gossamer.frontier.shares import UNCHANGED
 from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from gossamer.frontier.clock import Clock
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         QueuedUrl,
         QueueEntry,
         Reason,
+        SharedFigures,
         SiteState,
         Stats,
         UrlState,
@@ -361,6 +363,9 @@ class PostgresFrontier:
         is_dead = self._database.run("recover", lambda tx: tx.run("declare_gone", **values))
         return free_all(self._database, worker) if is_dead else 0
 
+    def share_figures(self, figures: Sequence[SharedFigures], *, days: float) -> None:
+        share(self._database, self._home, figures, days=days)
+
     # ------------------------------------------------------------------ reads
 
     def known(self, site: str, url_hash: bytes) -> bool:
@@ -392,6 +397,14 @@ class PostgresFrontier:
 
     def seed_outcomes(self) -> list[SeedOutcome]:
         return [SeedOutcome.of(*row) for row in self._database.rows("seed_outcomes")]
+
+    def shared_span(self) -> tuple[float, float] | None:
+        return shared_span(self._database)
+
+    def shared_figures(
+        self, *, since_at: float, until_at: float, without: Collection[str] = ()
+    ) -> Iterator[SharedFigures]:
+        return walk_shared(self._database, since_at=since_at, until_at=until_at, without=without)
 
     def drained(self) -> bool:
         (row,) = self._database.rows("any_unsettled")

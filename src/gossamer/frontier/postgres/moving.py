@@ -168,7 +168,7 @@ class _Bulk:
             for shard in range(SHARDS):
                 while self._delete_some(table, shard) == DELETE_ROWS:
                     pass
-        for table in (*SMALL, "tally", "open_shard"):
+        for table in (*SMALL, "tally", "open_shard", "history"):
             self.run("delete_all", table)
 
     def _delete_some(self, table: str, shard: int) -> int:

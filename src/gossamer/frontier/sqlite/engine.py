@@ -28,7 +28,7 @@ from gossamer.frontier.sqlite.sharing import share_out
 from gossamer.records import GONE, Claimed, Completion, CrawlState, Orders, Scope, SeedOutcome, WorkerState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from gossamer.frontier.clock import Clock
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         QueuedUrl,
         QueueEntry,
         Reason,
+        SharedFigures,
         SiteState,
         Stats,
         UrlState,
@@ -279,6 +280,9 @@ class SqliteFrontier:
         still = {row["name"]: row["epoch"] for row in owned}
         return tuple((site, epoch) for site, epoch in held.items() if still.get(site) != epoch)
 
+    def share_figures(self, figures: Sequence[SharedFigures], *, days: float) -> None:
+        """Nothing: the folder of the only machine has them."""
+
     def recover(self, worker: int) -> int:
         with self._transaction("recover") as tx:
             tx.execute(SQL["declare_gone"], {"worker": worker})
@@ -345,6 +349,18 @@ class SqliteFrontier:
     @_read()
     def seed_outcomes(self) -> list[SeedOutcome]:
         return [SeedOutcome.of(*row) for row in self._database.rows("seed_outcomes")]
+
+    def shared_span(self) -> tuple[float, float] | None:
+        return None
+
+    def shared_figures(
+        self,
+        *,
+        since_at: float,  # noqa: ARG002 - there are none
+        until_at: float,  # noqa: ARG002
+        without: Collection[str] = (),  # noqa: ARG002
+    ) -> Iterator[SharedFigures]:
+        return iter(())
 
     @_read()
     def drained(self) -> bool:

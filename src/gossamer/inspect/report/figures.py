@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from gossamer.frontier import FrontierReader
     from gossamer.inspect.database import QueryDatabase
 
 MAX_STRETCHES: Final = 120  # of time
@@ -108,15 +109,20 @@ class ReportFigures:
         return self.stretches[0].began_at, self.stretches[-1].began_at + self.stretch_s
 
 
-def gather(folders: Sequence[Path], *, delay_s: float) -> ReportFigures:
-    """Query all figures as they are now; all are zero if the crawl has stored nothing."""
+def gather(folders: Sequence[Path], *, delay_s: float, frontier: FrontierReader | None = None) -> ReportFigures:
+    """Query all figures as they are now; all are zero if the crawl has stored nothing.
+
+    `frontier` adds the history of machines whose folders are not given.
+    """
     if not any(row_files(list(folders), table) for table in (PAGES, REQUESTS, LINKS)):
         return ReportFigures()
     figures = _query(folders, delay_s)
     if not figures.stretches:
         return figures
     began_at, ended_at = figures.period
-    history = gather_history(folders, began_at=began_at, ended_at=ended_at, stretch_s=figures.stretch_s)
+    history = gather_history(
+        folders, began_at=began_at, ended_at=ended_at, stretch_s=figures.stretch_s, frontier=frontier
+    )  # fmt: skip
     return replace(figures, history=history)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from gossamer.frontier import FrontierReader
     from gossamer.inspect.marks import CrawlMark
 
 
@@ -33,12 +34,21 @@ class HistoryFigures:
     marks: tuple[CrawlMark, ...] = ()
 
 
-def gather_history(folders: Sequence[Path], *, began_at: float, ended_at: float, stretch_s: float) -> HistoryFigures:
+def gather_history(
+    folders: Sequence[Path],
+    *,
+    began_at: float,
+    ended_at: float,
+    stretch_s: float,
+    frontier: FrontierReader | None = None,
+) -> HistoryFigures:
     """Read the history of the period that the throughput shows, in the same steps or those of the history."""
     step_s = max(float(TICK_S), stretch_s)
     wanted = [metric.name for metric in METRICS]
-    timeline = read_timeline(folders, wanted, began_at=began_at, ended_at=ended_at, step_s=step_s)
-    marks = read_marks(folders, began_at=began_at, ended_at=ended_at, step_s=step_s)
+    timeline = read_timeline(
+        folders, wanted, began_at=began_at, ended_at=ended_at, step_s=step_s, frontier=frontier
+    )  # fmt: skip
+    marks = read_marks(folders, began_at=began_at, ended_at=ended_at, step_s=step_s, frontier=frontier)
     return HistoryFigures(began_at=timeline.began_at, step_s=step_s, panels=tuple(panels(timeline)), marks=tuple(marks))
 
 
@@ -52,7 +62,8 @@ def history_card(history: HistoryFigures, axis: TimeAxis) -> str:
     ]  # fmt: skip
     return card(
         "History",
-        f"What the crawl did meanwhile, in steps of {span(history.step_s)}, on all machines whose folders were given. "
+        f"What the crawl did meanwhile, in steps of {span(history.step_s)}, on all machines whose folders were given "
+        f"or that share the frontier in PostgreSQL. "
         f"{_legend(history.marks)}",
         f'<div class="panels">{drawn}</div>',
         ("when", "what", "cause or machine", "lasted"),
