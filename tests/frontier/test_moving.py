@@ -56,6 +56,7 @@ POSTGRES_ONLY = {
     "seeds_loaded": {"crawl"},
     "given_up": {"shard", "crawl", "worker"},  # summed up
     "seed_outcome": {"shard", "crawl", "worker"},
+    "history": {"crawl", "home", "at", "worker", "figures"},  # a folder has the history of its machine
     "open_shard": {"crawl", "shard"},  # worked out
     "schema_version": {"version"},
     # Summed up; the clock and the counters are carried with the crawl's row. What is owned is freed first.
