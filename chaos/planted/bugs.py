@@ -214,6 +214,14 @@ CRAWL_BUGS: Final = {
         changes={"redirect-without-robots": condition("not url.hops and {}")},
         seeds=100,
     ),
+    "a page is asked for before what its host reserves": Bug(
+        changes={"page-before-tdmrep": condition("False")},
+        tests=f"{TURN}/test_reservations.py",
+    ),
+    "what a host reserves is kept": Bug(
+        changes={"reservation-ignored": delete()},
+        tests=f"{TURN}/test_reservations.py",
+    ),
     "Retry-After is not obeyed": Bug(
         changes={"retry-after-ignored": delete()},
         seeds=50,

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from gossamer.urls import site_of
+from gossamer.urls import host_of, site_of
 from gossamer_simweb.addresses import crowded_addresses
 from gossamer_simweb.lanes import asks_for_delay, early_in_lanes
 from gossamer_simweb.robots_redirects import RobotsRedirects
 from gossamer_simweb.turns import EarlyRequest, PaceLimits, early_requests, robots_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from gossamer_simweb.addresses import AddressLimit, CrowdedAddress
     from gossamer_simweb.expected import ExpectedCrawl
@@ -28,7 +28,8 @@ _ROBOTS_CACHE_S = 86_400.0
 _INNER_GAP_S = 1.0
 _NO_EXTRA: Final[Mapping[str, int]] = MappingProxyType({})
 _FAULTS = (
-    "missed", "unexpected", "disallowed", "before_robots", "early", "crowded", "repeated", "repeated_robots", "trapped",
+    "missed", "unexpected", "disallowed", "before_robots", "before_tdmrep", "early", "crowded", "repeated",
+    "repeated_robots", "trapped",
 )  # fmt: skip
 _SHOWN = 5  # examples of each fault in a summary
 
@@ -67,10 +68,11 @@ class Verdict:
     unexpected: tuple[str, ...]  # requested, but not expected: out of scope, nofollow, no link, wrong address
     disallowed: tuple[str, ...]  # requested, although robots.txt forbids it
     before_robots: tuple[str, ...]  # requested before the robots.txt of its host
+    before_tdmrep: tuple[str, ...]  # requested before the tdmrep.json of its host
     early: tuple[EarlyRequest, ...]
     crowded: tuple[CrowdedAddress, ...]
     repeated: tuple[RepeatedUrl, ...]
-    repeated_robots: tuple[RepeatedUrl, ...]
+    repeated_robots: tuple[RepeatedUrl, ...]  # and tdmrep.json
     trapped: tuple[TrapOverrun, ...]
     trap_pages: Mapping[str, int]  # requested pages of each trap, by the name of its site
     allowed_repeats: int  # extra requests that are no fault, as after a crash
@@ -83,8 +85,9 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Whether the crawler did nothing wrong."""
-        faults = (self.missed, self.unexpected, self.disallowed, self.before_robots, self.early, self.crowded)
-        return not any(faults) and not self.trapped and self.repeats <= self.allowed_repeats
+        orders = (self.disallowed, self.before_robots, self.before_tdmrep)
+        faults = (self.missed, self.unexpected, *orders, self.early, self.crowded, self.trapped)
+        return not any(faults) and self.repeats <= self.allowed_repeats
 
     def summary(self) -> str:
         """Return the verdict as one paragraph."""
@@ -111,6 +114,7 @@ def judge(
     allowed_repeats: int = 0,  # extra requests that are reported but are no fault
     robots_cache_s: float = _ROBOTS_CACHE_S,  # how long the crawler may use a robots.txt before it requests it again
     robots_first: bool = True,  # False for a log that begins in the middle of a crawl
+    tdmrep: bool = False,  # the crawler respects reservations: it requests each host's tdmrep.json before its pages
     workers: int = 1,  # over all starts; each may request a robots.txt on another site once, outside of turns
     slack_s: float = 0.0,  # how much too short a gap may be
     kills: Sequence[float] = (),  # when the crawler was killed: seconds of CLOCK_MONOTONIC
@@ -129,9 +133,10 @@ def judge(
         requests=len(evidence.requests),
         visited=len(evidence.asked),
         missed=evidence.missed(expected),
-        unexpected=evidence.unexpected(expected),
+        unexpected=evidence.unexpected(expected, ("other",) if tdmrep else ("other", "tdmrep")),
         disallowed=tuple(url for url in evidence.asked if expected is not None and url in expected.disallowed),
         before_robots=evidence.before_robots() if robots_first else (),
+        before_tdmrep=evidence.before_tdmrep() if tdmrep and robots_first else (),
         early=evidence.early,
         crowded=crowded_addresses(evidence.requests, address_limit) if address_limit else (),
         repeated=_repeated(evidence.visits, tries, extra=expected.extra_requests if expected else _NO_EXTRA),
@@ -175,9 +180,9 @@ class _Evidence:
         """Return expected URLs that the crawler did not request."""
         return () if expected is None else tuple(sorted(expected.visited - self.asked.keys()))
 
-    def unexpected(self, expected: ExpectedCrawl | None) -> tuple[str, ...]:
-        """Return requested URLs that are neither expected nor disallowed, and all that are no page of this web."""
-        strays = dict.fromkeys(request.url for request in self.requests if request.kind == "other")
+    def unexpected(self, expected: ExpectedCrawl | None, stray: Container[str]) -> tuple[str, ...]:
+        """Return requested URLs that are neither expected nor disallowed, and all of the kinds that are `stray`."""
+        strays = dict.fromkeys(request.url for request in self.requests if request.kind in stray)
         if expected is None:
             return tuple(strays)
         known = expected.visited | expected.disallowed
@@ -190,17 +195,29 @@ class _Evidence:
         for request in self.requests:
             if request.kind == "robots":
                 asked.add(request.url)
-            elif request.kind in ("page", "trap"):
+            elif request.kind in ("page", "trap", "tdmrep"):
                 robots = robots_of(request.url)
                 if not asked.issuperset((robots, *self._redirects.redirect_chain(robots))):
                     found[request.url] = None
         return tuple(found)
 
+    def before_tdmrep(self) -> tuple[str, ...]:
+        """Return pages that were requested before the tdmrep.json of their host."""
+        asked: set[str] = set()
+        found: dict[str, None] = {}
+        for request in self.requests:
+            if request.kind == "tdmrep":
+                asked.add(host_of(request.url))
+            elif request.kind in ("page", "trap") and host_of(request.url) not in asked:
+                found[request.url] = None
+        return tuple(found)
+
     def repeated_robots(self, tries: int, cache_s: float) -> tuple[RepeatedUrl, ...]:
-        """Return robots.txt files that were requested again while the crawler should have remembered them."""
+        """Return files that were requested again while the crawler should have remembered them: tdmrep.json, too."""
         counted = self._redirects.without_retries(self._robots, self.visits)
         extra = self._redirects.extra_requests(self._robots, self._workers)
-        return _repeated(counted, tries, cache_s, extra=extra)
+        tdmrep = [request for request in self.requests if request.kind == "tdmrep"]
+        return _repeated([*counted, *tdmrep], tries, cache_s, extra=extra)
 
 
 def _site(request: LoggedRequest) -> str:

@@ -22,7 +22,7 @@ class LoggedRequest(NamedTuple):
 
     arrived: float  # seconds of CLOCK_MONOTONIC
     ended: float
-    kind: str  # page | robots | trap | other (not a page of this web, such as a wrong host)
+    kind: str  # page | robots | tdmrep | trap | other (not a page of this web, such as a wrong host)
     method: str
     scheme: str
     host: str  # as sent, with the port

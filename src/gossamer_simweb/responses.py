@@ -19,7 +19,7 @@ from gossamer_simweb.hostility.kind import Ending
 from gossamer_simweb.hosts import split_url
 from gossamer_simweb.plan import PageKind
 from gossamer_simweb.render import render
-from gossamer_simweb.robots import MOVED_PATH, NO_ROBOTS, ROBOTS_PATH, policy_name
+from gossamer_simweb.robots import MOVED_PATH, NO_ROBOTS, ROBOTS_PATH, TDMREP_PATH, policy_name
 from gossamer_simweb.seeded_random import unit_of
 from gossamer_simweb.spec import Behaviour
 from gossamer_simweb.traps import TRAPS, TrapUrl, trap_body
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from gossamer_simweb.robots import Robots
 
 CACHE_BYTES = 64_000_000
+_PLANTED_KINDS = {ROBOTS_PATH: "robots", TDMREP_PATH: "tdmrep"}  # by path
 _CODINGS = ("gzip", "gzip", "gzip", "gzip", "gzip", "br", "br", "zstd", "zstd", "")
 
 
@@ -40,7 +41,7 @@ class PlannedResponse(NamedTuple):
     status: int
     head: bytes  # header lines, each with its line ending
     body: bytes
-    kind: str = "page"  # page | robots | trap | hostile | other
+    kind: str = "page"  # page | robots | tdmrep | trap | hostile | other
     leads_to: str = ""  # the target of a redirect, by status or by HTML
     wait_s: float = 0.0  # Retry-After of a 429 or 503, Crawl-delay of a robots.txt
     retryable: bool = False  # 429, 5xx or incomplete: the client may request it again
@@ -66,6 +67,8 @@ class Responder:
         """Return the response of a host; None if the host does not exist. `accepts` is the Accept-Encoding header."""
         web = self._web
         url = web.origin(name, scheme) + target
+        if target == TDMREP_PATH and web.address(name) is not None and web.planted.find(name, target) is None:
+            return PlannedResponse(404, b"Content-Type: text/plain\r\n", b"No tdmrep.json here.\n", kind="tdmrep")
         if trap := web.trap(name):
             return _trapped(web, trap, name, target)
         if target in (ROBOTS_PATH, MOVED_PATH) or policy_name(target):
@@ -250,7 +253,7 @@ def _planted(page: PlannedPage) -> PlannedResponse:
         planted.status,
         "".join(f"{name}: {value}\r\n" for name, value in planted.headers).encode("latin-1"),
         planted.body,
-        kind="robots" if planted.is_robots or planted.path == ROBOTS_PATH else "page",
+        kind="robots" if planted.is_robots else _PLANTED_KINDS.get(planted.path, "page"),
         leads_to=planted.leads_to or "",
         wait_s=wait_s,
         retryable=planted.behaviour.retryable or planted.status == 429 or planted.status >= 500,

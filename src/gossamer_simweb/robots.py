@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 ROBOTS_PATH = "/robots.txt"
+TDMREP_PATH = "/.well-known/tdmrep.json"  # what a host reserves, by the TDM Reservation Protocol; planted, or a 404
 MOVED_PATH = "/policy/robots.txt"  # where robots.txt redirects on hosts that moved it
 
 _POLICY_FOLDER = "/policy/"

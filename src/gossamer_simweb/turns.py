@@ -7,6 +7,8 @@ a request begins a new turn unless it continues the turn before it:
 - after a page that redirects within the site: the target, or the robots.txt of the target's host and then the target.
   A turn has at most five redirects of pages, and at most five of each robots.txt.
 
+A tdmrep.json is a turn of its own.
+
 A gap begins when all earlier requests to the site have ended. A continuation needs the inner gap or the delay,
 whichever is smaller. A new turn needs the delay, or the largest Crawl-delay among the robots.txt files that the site
 has served, and the time that a Retry-After asked for. Overlapping requests are always too early. The crawler may have
@@ -91,7 +93,7 @@ class _Turn(NamedTuple):
 
     def continues_with(self, request: LoggedRequest) -> bool:
         """Return whether a request can continue this turn."""
-        if request.kind == "other":
+        if request.kind in ("other", "tdmrep"):
             return False
         if request.kind == "robots":
             if request.url == self.robots_at:
@@ -103,6 +105,8 @@ class _Turn(NamedTuple):
 
     def after(self, request: LoggedRequest, site: str) -> _Turn:
         """Return the turn after a request that continues or begins it."""
+        if request.kind == "tdmrep":
+            return _Turn()
         within = request.leads_to if request.leads_to and site_of(request.leads_to) == site else None
         if request.kind != "robots":
             return _Turn(page=within, hops=self.hops + 1 if self.page is not None else 0)

@@ -84,6 +84,7 @@ class Crawl:
         allowed_repeats: int = 0,
         kills: Sequence[float] = (),
         trap_bounds: Mapping[str, int] | None = None,
+        tdmrep: bool = False,
         **terms: str | bool,
     ) -> Verdict:
         """Judge the crawl by the server's log."""
@@ -96,6 +97,7 @@ class Crawl:
             workers=self._workers * max(1, self._starts),
             kills=kills,
             trap_bounds=trap_bounds or {},
+            tdmrep=tdmrep,
         )
 
     def wait_for_requests(self, count: int) -> None:

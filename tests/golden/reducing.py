@@ -33,6 +33,7 @@ NOT_OF_RECORDS: Final = frozenset({
     "warc-record-id", "warc-warcinfo-id", "warc-concurrent-to", "warc-date", "warc-refers-to-date", "warc-ip-address",
     "warc-block-digest", "warc-payload-digest", "warc-filename", "content-length", "warc-target-uri", "warc-type",
 })  # fmt: skip
+_FRESH: Final = re.compile(r"Tdmrep: [0-9.]+")
 _VERSION: Final = re.compile(r"(Gossamer)/[^\s]+")
 
 
@@ -108,7 +109,8 @@ class Reducer:
                 for host in frontier.find_hosts(site):
                     rules = rules_of(host)
                     lines.append(self._row({
-                        "host": host.host, "rules": host.rules, "delay_s": rules.delay_s, "outcome": rules.outcome,
+                        "host": host.host, "rules": _FRESH.sub("Tdmrep: TIME", host.rules),
+                        "delay_s": rules.delay_s, "outcome": rules.outcome,
                         "failures": host.failures, "silent": host.silent, "given_up": host.given_up or "",
                         "is_blocked": host.blocked_s > 0,
                     }))  # fmt: skip

@@ -10,6 +10,7 @@ from gossamer_simweb.log import format_line, parse_log
 SITE = "http://a.test:8080"
 WWW = "http://www.a.test:8080"
 OTHER = "http://b.test:8080"
+TDMREP = f"{SITE}/.well-known/tdmrep.json"
 DELAY_S = 10.0
 INNER_S = 1.0
 
@@ -26,7 +27,7 @@ class Log:
         host, slash, path = rest.partition("/")
         arrived = self._now + gap_s
         self._now = arrived + 0.5
-        kind = "robots" if path.endswith("robots.txt") else "page"
+        kind = "robots" if path.endswith("robots.txt") else "tdmrep" if path.endswith("tdmrep.json") else "page"
         retryable = status == 429 or status >= 500
         self.requests.append(
             LoggedRequest(arrived, self._now, kind, "GET", scheme, host, slash + path, status, 9, leads_to, wait_s,
@@ -444,3 +445,28 @@ def test_a_site_with_lanes_and_a_crawl_delay_gets_one_request_at_a_time() -> Non
 def test_lanes_do_not_excuse_a_request_during_a_wait_that_was_asked_for() -> None:
     log = [at(0, 1, "/robots.txt"), at(1, 2, "/a", 429, 10.0), at(2.5, 3, "/b"), at(8, 9, "/c"), at(12, 13, "/d")]
     assert too_many(log) == [8]
+
+
+def test_a_tdmrep_json_is_a_turn_of_its_own() -> None:
+    def asked(before_s: float, after_s: float) -> Log:
+        return Log().add(f"{SITE}/robots.txt", 0).add(TDMREP, before_s).add(f"{SITE}/1", after_s)
+
+    assert asked(DELAY_S, DELAY_S).judge(tdmrep=True).ok
+    assert early_urls(asked(INNER_S, DELAY_S)) == [TDMREP]
+    assert early_urls(asked(DELAY_S, INNER_S)) == [f"{SITE}/1"]
+
+
+def test_a_crawler_that_respects_reservations_asks_each_host_once_before_its_pages() -> None:
+    assert start().judge(tdmrep=True).before_tdmrep == (f"{SITE}/1",)
+    both = Log().add(f"{SITE}/robots.txt", 0).add(TDMREP, DELAY_S).add(f"{SITE}/1", DELAY_S)
+    both.add(f"{WWW}/robots.txt", DELAY_S).add(f"{WWW}/1", INNER_S)
+    assert both.judge(tdmrep=True).before_tdmrep == (f"{WWW}/1",)
+    (fault,) = both.add(TDMREP, DELAY_S).judge(tdmrep=True).repeated_robots
+    assert (fault.url, fault.asked, fault.allowed) == (TDMREP, 2, 1)
+
+
+def test_a_tdmrep_json_is_unexpected_of_a_crawler_that_does_not_respect_it_and_comes_after_robots_txt() -> None:
+    log = Log().add(TDMREP, 0).add(f"{SITE}/robots.txt", DELAY_S)
+    assert log.judge().unexpected == (TDMREP,)
+    assert log.judge(tdmrep=True).unexpected == ()
+    assert log.judge(tdmrep=True).before_robots == (TDMREP,)

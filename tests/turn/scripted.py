@@ -123,7 +123,8 @@ class Request(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """What a turn meets. What is not in a table is ordinary: a page without links, a robots.txt that is not there.
+    """What a turn meets. What is not in a table is ordinary: a page without links, a robots.txt or tdmrep.json that
+    is not there.
 
     `trace` has a line for each step, such as `ask page https://a.test/`, `wait 1.0`, `commit 1 host`.
     """
@@ -250,8 +251,8 @@ class World:
         return f"commit{' at once' if step.urgent else ''}", None
 
     def _ask(self, step: Ask) -> Asked:
-        is_robots = step.kind is RequestKind.ROBOTS
-        answer = self.answers.get(step.url, answered(step.url, 404 if is_robots else 200))
+        is_file = step.kind in (RequestKind.ROBOTS, RequestKind.TDMREP)
+        answer = self.answers.get(step.url, answered(step.url, 404 if is_file else 200))
         if not self._may_send(step):
             answer = NOT_SENT
         if not isinstance(answer, Missing):

@@ -29,7 +29,7 @@ from gossamer.turn.hooks import MAX_RANK
 from gossamer.turn.steps import NOT_SENT, UNAVAILABLE
 from gossamer.urls import hash_url
 from tests.turn.rows import HOME, NEXT, PAGE_STORED, ROBOTS, WWW, Row, check, moved, ruled
-from tests.turn.scripted import HOST, OPEN, answered, parsed, queued
+from tests.turn.scripted import HOST, NOW_AT, OPEN, answered, parsed, queued
 
 if TYPE_CHECKING:
     from gossamer.records import Fetched, Link, PageRow
@@ -41,6 +41,8 @@ CANONICAL = KeepingSettings(canonical=True)
 GIVEN_WAY = {HOME: GivenUp(reason=Reason.NOT_CANONICAL)}
 GERMAN = KeepingSettings(languages=("de",))
 NO_AI = KeepingSettings(respect_ai_optout=True)
+NO_TDMREP = f"Tdmrep: {NOW_AT + 3_600} 0"  # it was asked for a while ago, and not found
+NOTHING_RESERVED = ruled(NO_TDMREP)
 TRAPPED = f"{HOST}/a/a/a/a/a/a"
 LINKS = [f"{HOST}/1", f"{HOST}/22", f"{HOST}/333"]
 
@@ -422,14 +424,14 @@ LEFT_OUT = [
     ),
     Row(
         says="a page that reserves itself against artificial intelligence is left out if the operator minds",
-        world={"parses": page(NEXT, noai=True), "keeping": NO_AI},
+        world={"parses": page(NEXT, noai=True), "hosts": (NOTHING_RESERVED,), "keeping": NO_AI},
         trace=PARSED,
         outcomes={HOME: GivenUp(reason=Reason.AI_OPTED_OUT)},
         links=[NEXT],
     ),
     Row(
         says="a page that its robots.txt reserves is left out if the operator minds",
-        world={"hosts": (ruled("Content-Signal: / ai-train=no"),), "keeping": NO_AI},
+        world={"hosts": (ruled(f"Content-Signal: / ai-train=no\n{NO_TDMREP}"),), "keeping": NO_AI},
         trace=PARSED,
         outcomes={HOME: GivenUp(reason=Reason.AI_OPTED_OUT)},
     ),
@@ -470,7 +472,11 @@ LEFT_OUT = [
     ),
     Row(
         says="noindex comes before all other reasons to leave a page out",
-        world={"parses": {HOME: parsed(noindex=True, noai=True, row={"lang": "fr"})}, "keeping": NO_AI},
+        world={
+            "parses": {HOME: parsed(noindex=True, noai=True, row={"lang": "fr"})},
+            "hosts": (NOTHING_RESERVED,),
+            "keeping": NO_AI,
+        },
         outcomes={HOME: GivenUp(reason=Reason.NOINDEX)},
     ),
 ]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gossamer.records import (
     Done,
+    Fetched,
     HostState,
     Kind,
     ParseFailed,
@@ -20,7 +21,7 @@ from gossamer.records import (
     UrlStatus,
 )
 from gossamer.rules.answers import HANG_UP_S
-from gossamer.rules.hosts import NOTHING_ALLOWED, refusal_of
+from gossamer.rules.hosts import NOTHING_ALLOWED, refusal_of, rules_of
 from gossamer.rules.keeping import KeepingSettings
 from gossamer.rules.pace import PaceSettings
 from gossamer.rules.scope import ScopeSettings
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DataObject, DrawFn, SearchStrategy
 
-    from gossamer.records import Fetched, PageRow, QueuedUrl
+    from gossamer.records import PageRow, QueuedUrl
     from gossamer.turn import TurnResult
 
     Draw = Callable[[SearchStrategy[Any]], Any]
@@ -62,6 +63,10 @@ ROBOTS_LINES = [
     f"Sitemap: {WWW}/map.xml", "Sitemap: https://b.test/map.xml", "Content-Signal: ai-train=no",
 ]  # fmt: skip
 STATUSES = [200, 200, 200, 204, 301, 302, 301, 304, 404, 429, 500, 503]
+RESERVATIONS = st.sampled_from(
+    [[], [f"Tdmrep: {NOW_AT + 3_600} 0", "Tdmrep: 0 /1"], [f"Tdmrep: {NOW_AT - 1} 0"], ["Tdmrep: 0.0 1"]]
+)
+TDMREP_FILES = st.sampled_from([b"", b'[{"location": "/1", "tdm-reservation": 1}]', b"["])
 DURATIONS_S = st.sampled_from([0.0, 0.05, 3.0, 30.0])
 SLACK_S = 1e-6  # what adding up times may lose
 
@@ -96,7 +101,7 @@ def answers(draw: DrawFn, url: str, *, is_robots: bool) -> Any:
         url,
         status,
         *headers,
-        body="\n".join(["User-agent: *", *lines]).encode() if is_robots else b"",
+        body="\n".join(["User-agent: *", *lines]).encode() if is_robots else draw(TDMREP_FILES),
         truncated=draw(st.sampled_from([None, None, *Truncation])),
         type_refused=draw(st.integers(0, 9)) == 0,
         links_only=draw(st.integers(0, 9)) == 0,
@@ -135,7 +140,7 @@ def host_states(draw: DrawFn, host: str, *, may_block: bool) -> HostState:
     silent = draw(st.sampled_from([0, 0, 0, 1, 3, 6]))
     return HostState(
         host=host,
-        rules=NOTHING_ALLOWED if failures else "\n".join(["User-agent: *", *lines]),
+        rules=NOTHING_ALLOWED if failures else "\n".join(["User-agent: *", *lines, *draw(RESERVATIONS)]),
         expires_at=NOW_AT + draw(st.sampled_from([-NOW_AT, -1.0, 3_600.0, 3_600.0, 3_600.0, 100_000.0])),
         failures=failures,
         failing_since=NOW_AT - draw(st.sampled_from([60.0, 400_000.0])) if failures else None,
@@ -281,13 +286,22 @@ def check_pages(world: World, result: TurnResult) -> None:
     assert done == kept or "interrupted" in world.trace
 
 
+def status_of(world: World, url: str) -> int:
+    """Return the status of the answer that a request got; 0: it got none."""
+    answer = world.answers.get(url)
+    return answer.status if isinstance(answer, Fetched) else 0
+
+
 def check_requests(world: World, result: TurnResult) -> None:
     """No request comes before its wait is over, unasked, or twice; the site waits its delay after the last one."""
     previous_s = None
+    is_delayed = False  # after a tdmrep.json, which is no step to a page
     for request in world.requests:
         if previous_s is not None:
-            assert request.began_s >= previous_s + request.gap_s - SLACK_S
+            gap_s = world.site.delay_s if is_delayed else request.gap_s
+            assert request.began_s >= previous_s + gap_s - SLACK_S
         previous_s = request.ended_s
+        is_delayed = request.kind is RequestKind.TDMREP and not 300 <= status_of(world, request.url) < 400
     pages = [request for request in world.requests if request.kind is not RequestKind.ROBOTS]
     assert len({request.url for request in pages}) == len(pages)
     for request in pages:
@@ -295,6 +309,8 @@ def check_requests(world: World, result: TurnResult) -> None:
         assert refusal_of(world.site.hosts[request.host], request.url) is None
         assert request.url not in world.excluded
         assert "a.test" not in world.excluded
+        if world.keeping.respect_ai_optout and request.kind is not RequestKind.TDMREP:
+            assert rules_of(world.site.hosts[request.host]).reservations.was_read
     if previous_s is not None:
         assert result.ended_s is not None
         assert result.ended_s >= previous_s

@@ -105,7 +105,9 @@ def _complete_files(_context: click.Context, _parameter: click.Parameter, begun:
 @_switch("--respect-ai-optout")
 @_switch("--canonical")
 @click.option("--no-warc", is_flag=True, default=None, help="Keep tables only, without WARC archives.")
-@click.option("--no-robots-archive", is_flag=True, default=None, help="Do not keep robots.txt files in WARC archives.")
+@click.option(
+    "--no-robots-archive", is_flag=True, default=None, help="Keep no robots.txt and tdmrep.json in WARC archives."
+)
 @_setting("--min-free-space", "SIZE")
 @_setting("--metrics", "[ADDRESS:]PORT")
 @_setting("--log-level", "LEVEL")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gossamer.fetch.slots import RequestGate, RequestPlace
 
 SITEMAP_BYTES = 50 * 1024 * 1024  # the largest sitemap that the protocol allows
+TDMREP_BYTES = 64 * 1024  # as many as its reader takes
 ROBOTS_BYTES = 500 * 1024  # what RFC 9309 asks a crawler to read at least
 ERROR_BODY_BYTES = 64 * 1024  # of a redirect or an error: its head holds what matters
 MAX_HEAD_BYTES = 64 * 1024  # of an answer; libcurl itself fails at 300 KiB, with its own error
@@ -221,6 +222,8 @@ class Transfer:
             self._max_body_bytes = ROBOTS_BYTES
         elif self._request.kind is RequestKind.SITEMAP:
             self._max_body_bytes = SITEMAP_BYTES
+        elif self._request.kind is RequestKind.TDMREP:
+            self._max_body_bytes = TDMREP_BYTES
         else:
             self._max_body_bytes = self._context.settings.max_body_bytes
             type_ = content_type(self._lines)

@@ -213,7 +213,7 @@ select *, began_us / 1e6 as began_at, count(*) over () as violations
 from crowded where {where} order by began_us limit {at_most}
 """
 _SITES: Final = """
-select site, count(*) as requests, count(*) filter (kind not in ('robots', 'robots_elsewhere')) as pages,
+select site, count(*) as requests, count(*) filter (kind in ('page', 'sitemap')) as pages,
     count(*) filter (kind in ('robots', 'robots_elsewhere')) as robots, count(*) filter (not continues) as turns,
     min(gap_s) filter (not continues) as min_gap_s,
     min(gap_s) filter (not continues and over_before_us > last_robots_us) as settled_gap_s,
@@ -298,7 +298,7 @@ timed as (
                     then regexp_replace(host_before, '^https(.*?)(:80)?$', 'http\\1') = host
                 when kind_before = 'robots' then reason_before = '' and status_before <> 429 and status_before < 500
                 when status_before between 300 and 399 then true
-                when kind_before = 'sitemap' then false
+                when kind_before in ('sitemap', 'tdmrep') then false
                 else status_before between 200 and 299 and hash_before not in (select url_hash from pages)
             end, false
         ) as continues

@@ -14,6 +14,7 @@ from gossamer.inspect.facts import (
     answer_of,
     awaits_robots,
     exclusion_of,
+    host_facts,
     host_in_words,
     known_as,
     rules_in_words,
@@ -147,7 +148,7 @@ def explain_url(
         ("scope", scope_of(site, terms)),
         ("trap", trap_of(url, terms) or "no limit refuses it"),
         ("robots", robots.text),
-        *([("host", host_in_words(host))] if host and host_in_words(host) else []),
+        *(host_facts(host, url.url) if host else []),
         *site_facts(site, terms),
     ]
     return Explanation(

@@ -10,6 +10,7 @@ from gossamer.records import Reason, UrlStatus
 from gossamer.records.rows import NO_HASH
 from gossamer.rules.elsewhere import NOT_DUE
 from gossamer.rules.hosts import is_fresh, rules_of
+from gossamer.rules.reservations import find_reservation
 from gossamer.rules.scope import Exclusions, Scope
 from gossamer.rules.traps import find_trap
 from gossamer.rules.url_patterns import UrlPatterns
@@ -160,6 +161,23 @@ def rules_in_words(host: HostState, terms: Terms) -> str:
     ours = f"{count(len(rules.rules), 'rule')} for group {rules.group}"
     said = ours if rules.group else "robots.txt has no rules for us"
     return said + way_in_words(rules) + ("" if is_fresh(host, terms.now_at) else ", stale")
+
+
+def host_facts(host: HostState, url: str) -> list[tuple[str, str]]:
+    """Return what a host's tdmrep.json says about a page, and why the host is left alone, as far as there is any."""
+    found = {"tdmrep": _reservation_in_words(host, url), "host": host_in_words(host)}
+    return [(name, words) for name, words in found.items() if words]
+
+
+def _reservation_in_words(host: HostState, url: str) -> str:
+    """Return what a host's tdmrep.json says about a page; empty if it was not read."""
+    reservations = rules_of(host).reservations
+    if not reservations.was_read:
+        return ""
+    reserved = find_reservation(reservations, url)
+    if reserved is None:
+        return "no rule matches" if reservations.rules else "no rules were found"
+    return "reserves it" if reserved else "does not reserve it"
 
 
 def way_in_words(rules: RobotsRules) -> str:

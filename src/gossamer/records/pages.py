@@ -21,6 +21,7 @@ class RequestKind(StrEnum):
     ROBOTS = "robots"
     ROBOTS_ELSEWHERE = "robots_elsewhere"  # on another site, to which a robots.txt redirects: outside that site's turns
     SITEMAP = "sitemap"
+    TDMREP = "tdmrep"  # which pages of the host are reserved; a turn of its own
 
 
 class SiteStanding(Enum):

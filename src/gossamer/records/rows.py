@@ -101,7 +101,8 @@ class RequestRow(NamedTuple):
         str,
         Stored(
             TEXT,
-            "page, robots, sitemap, or robots_elsewhere: on another site than the robots.txt that redirects there",
+            "page, robots, sitemap, tdmrep, or robots_elsewhere: on another site than the robots.txt that redirects "
+            "there",
             REPEATS,
         ),
     ]

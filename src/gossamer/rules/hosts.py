@@ -16,6 +16,7 @@ from gossamer.rules.answers import NO_HOST, OURS, REDIRECTS, location_of, retry_
 from gossamer.rules.heads import headers_all
 from gossamer.rules.pace import DAY_S
 from gossamer.rules.patterns import Rule
+from gossamer.rules.reservations import MAX_TDMREP_BYTES, Reservations, parse_tdmrep
 from gossamer.rules.robots import MAX_ROBOTS_BYTES, RobotsRules, decide, parse_robots
 from gossamer.urls import host_of, identify, normalise
 
@@ -94,6 +95,24 @@ def is_fresh(state: HostState | None, now_at: float) -> bool:
 def rules_of(state: HostState) -> RobotsRules:
     """Return the robots rules in a host's state; cached."""
     return RobotsRules.from_text(state.rules)
+
+
+def knows_reservations(state: HostState, now_at: float) -> bool:
+    """Return whether it is known what a host reserves: if not, its tdmrep.json is requested before any of its pages."""
+    return now_at < rules_of(state).reservations.expires_at <= now_at + MAX_CACHE_S
+
+
+def knows_wishes(state: HostState | None, now_at: float, *, reservations: bool) -> bool:
+    """Return whether a host's robots.txt is fresh and, if `reservations` count, its tdmrep.json too."""
+    return state is not None and is_fresh(state, now_at) and (not reservations or knows_reservations(state, now_at))
+
+
+def with_reservations(state: HostState, reservations: Reservations) -> HostState:
+    """Return a host's state with what its tdmrep.json says."""
+    rules = rules_of(state)
+    if rules.reservations == reservations:
+        return state
+    return replace(state, rules=replace(rules, reservations=reservations).to_text())
 
 
 def rules_allowing(state: HostState | None, url: str, now_at: float) -> RobotsRules | None:
@@ -207,8 +226,27 @@ def judge_robots(
     return RobotsRead(state=HostState(host=host, rules=rules, expires_at=expires_at), usable=True)
 
 
+def judge_tdmrep(answer: Fetched | Failed | None, former: Reservations, *, now_at: float) -> Reservations:
+    """Return what the last answer to a request for a host's tdmrep.json means; None: it must not be requested.
+
+    One that fails is requested once more. Then it counts as one that the host does not have, as the protocol says; what
+    an earlier one said stays valid.
+    """
+    if answer is None:
+        return Reservations(expires_at=now_at + MAX_CACHE_S)
+    if isinstance(answer, Failed) or answer.status == 429 or answer.status >= 500 or answer.truncated in _CUT_OFF:
+        is_last = former.failures > 0
+        return replace(former, failures=0, expires_at=now_at + MAX_CACHE_S) if is_last else replace(former, failures=1)
+    rules: tuple[Rule, ...] = ()
+    if 200 <= answer.status < 300:
+        encodings = ",".join(headers_all(answer.head, "Content-Encoding"))
+        found = inflate(answer.body, encodings, max_bytes=MAX_TDMREP_BYTES + 1)
+        rules = parse_tdmrep(answer.body if isinstance(found, NotInflated) else found.body)
+    return Reservations(rules=rules, expires_at=now_at + cache_s(answer.head))
+
+
 def cache_s(head: bytes) -> float:
-    """Return how long a robots.txt may be cached: a day, or less if it says so, but at least MIN_CACHE_S."""
+    """Return how long a robots.txt or tdmrep.json may be cached: a day, or less if it says so, at least MIN_CACHE_S."""
     wishes = ",".join(headers_all(head, "Cache-Control")).lower()
     if _UNCACHED.search(wishes):
         return MIN_CACHE_S
@@ -240,7 +278,7 @@ def _failed(
 
 def _body_of(answer: Fetched) -> bytes | None:
     """Return the text of a robots.txt, in whole lines; None if the connection broke before its end."""
-    if answer.truncated in (Truncation.TIME, Truncation.DISCONNECT):
+    if answer.truncated in _CUT_OFF:
         return None
     # One byte more than is parsed, so that the parser knows that there was more.
     encodings = ",".join(headers_all(answer.head, "Content-Encoding"))
@@ -264,5 +302,6 @@ def _is_text(body: bytes) -> bool:
     return b"\0" not in body
 
 
+_CUT_OFF: Final = (Truncation.TIME, Truncation.DISCONNECT)
 _UNCACHED: Final = re.compile(r"\bno-(?:cache|store)\b")
 _MAX_AGE: Final = re.compile(r"\bmax-age\s*=\s*\"?([0-9]{1,12})")

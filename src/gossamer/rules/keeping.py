@@ -38,7 +38,10 @@ class KeepingSettings:
 
     respect_ai_optout: bool = field(
         default=False,
-        metadata={"help": "Keep no page whose owner objects to its use for artificial intelligence."},
+        metadata={
+            "help": "Keep no page whose owner objects to its use for artificial intelligence. Before the first page of "
+            "a host, its /.well-known/tdmrep.json is requested."
+        },
     )
     canonical: bool = field(
         default=False,

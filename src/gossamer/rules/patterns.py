@@ -181,17 +181,17 @@ class _Glob(NamedTuple):
 class _PathSearch:
     """Searches a path for the pieces of globs, from left to right, in time that no piece can make quadratic."""
 
-    __slots__ = ("_found", "_masks", "_path", "_reversed", "steps_left")
+    __slots__ = ("_found", "_masks", "_reversed", "path", "steps_left")
 
     def __init__(self, path: str, steps: int) -> None:
         self.steps_left = steps
-        self._path = path
+        self.path = path
         self._reversed = b""
         self._masks: dict[str, int] = {}  # by character: a bit for each place where it is in the path
         self._found: dict[str, int] = {}  # by piece: a bit for each place where it begins
 
     def matches(self, glob: _Glob) -> bool:
-        path = self._path
+        path = self.path
         self.steps_left -= 1 + (len(glob.rule.pattern) >> 6)  # a long one also takes time to split
         if not path.startswith(glob.start):
             return False
@@ -226,12 +226,26 @@ class _PathSearch:
         return places
 
     def _mask_of(self, char: str) -> int:
-        self.steps_left -= 1 + (len(self._path) >> 6)
+        self.steps_left -= 1 + (len(self.path) >> 6)
         if not self._reversed:
-            self._reversed = self._path[::-1].encode("latin-1", "replace")
+            self._reversed = self.path[::-1].encode("latin-1", "replace")
         ones = bytearray(b"0" * 256)
         ones[ord(char) & 0xFF] = ord("1")
         return int(self._reversed.translate(ones), 2)
+
+
+def find_all(rules: Iterable[Rule], path: str, max_steps: int = MAX_STEPS) -> list[Rule] | None:
+    """Return the rules that match a spelled path, in their order; None if that takes too many steps."""
+    search = _PathSearch(path, max_steps)
+    found = [rule for rule in rules if search.steps_left >= 0 and _matches(rule, search)]
+    return None if search.steps_left < 0 else found
+
+
+def _matches(rule: Rule, search: _PathSearch) -> bool:
+    literal, anchored = literal_of(rule.pattern)
+    if "*" in literal:
+        return search.matches(_Glob.of(rule))
+    return search.path == literal if anchored else search.path.startswith(literal)
 
 
 def literal_of(pattern: str) -> tuple[str, bool]:

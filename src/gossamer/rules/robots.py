@@ -23,6 +23,7 @@ from gossamer.rules.patterns import (
     spell_pattern,
     spell_query,
 )
+from gossamer.rules.reservations import UNKNOWN, Reservations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,6 +72,7 @@ class RobotsRules:
     sitemaps: tuple[str, ...] = ()  # as written: neither resolved nor normalised
     moved_to: tuple[str, ...] = ()  # targets of the redirects of robots.txt, in order; the rules are from the last
     outcome: str = ""  # what was found there instead of rules; empty if rules were found, or it did not redirect
+    reservations: Reservations = UNKNOWN  # of the host's tdmrep.json, which is stored with its robots.txt
     _matcher: list[Matcher] = field(default_factory=list, init=False, repr=False, compare=False)  # when first needed
 
     @property
@@ -102,6 +104,7 @@ class RobotsRules:
         lines += (f"Sitemap: {sitemap}" for sitemap in self.sitemaps)
         lines += (f"Moved-to: {url}" for url in self.moved_to)
         lines += [f"Outcome: {self.outcome}"] if self.outcome else []
+        lines += (f"Tdmrep: {line}" for line in self.reservations.to_lines())
         lines += [] if packed is None else [packed.text]
         return "\n".join(lines)
 
@@ -263,7 +266,7 @@ def _pack_many(rules: tuple[Rule, ...]) -> Sequence[Rule]:
 def read_stored(text: str) -> RobotsRules:
     """Read what `RobotsRules.to_text` wrote: it needs no checks, and its patterns are spelled already."""
     group, delay_s, outcome = "", None, ""
-    rules, usages, sitemaps, moved_to = [], [], [], []
+    rules, usages, sitemaps, moved_to, tdmrep = [], [], [], [], []
     head, packed = _divide(text)
     for line in head.split("\n") if head else ():
         name, _, value = line.partition(": ")
@@ -280,6 +283,8 @@ def read_stored(text: str) -> RobotsRules:
                 moved_to.append(value)
             case "Outcome":
                 outcome = value
+            case "Tdmrep":
+                tdmrep.append(value)
             case _:
                 pattern, _, said = value.partition(" ")
                 usages.append(Usage(name, pattern, said))
@@ -291,6 +296,7 @@ def read_stored(text: str) -> RobotsRules:
         sitemaps=tuple(sitemaps),
         moved_to=tuple(moved_to),
         outcome=outcome,
+        reservations=Reservations.from_lines(tdmrep),
     )
 
 

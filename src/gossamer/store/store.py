@@ -39,7 +39,9 @@ class StoreSettings:
     )
     robots_archive: bool = field(
         default=True,
-        metadata={"help": "Keep every robots.txt as the server sent it, in WARC archives of their own."},
+        metadata={
+            "help": "Keep every robots.txt and tdmrep.json as the server sent it, in WARC archives of their own."
+        },
     )
     warc_prefix: str = field(
         default=names.SegmentNames().prefix,

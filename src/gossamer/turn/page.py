@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gossamer.parse.wishes import reserves_ai
 from gossamer.records import Barred, Done, Fetched, GivenUp, Kind, Link, ParseFailed, Reason, RequestKind
 from gossamer.rules.answers import Kept, Moved, Refused, TryLater
-from gossamer.rules.hosts import is_fresh, refusal_of, rules_allowing
+from gossamer.rules.hosts import knows_wishes, refusal_of, rules_allowing
 from gossamer.rules.keeping import is_deferred_to, is_foreign, other_canonical
 from gossamer.rules.robots import robots_signals
 from gossamer.rules.scope import FOREIGN_RANK, is_blocked, is_same_crawl, may_follow_links
@@ -19,6 +19,7 @@ from gossamer.rules.sitemaps import submission_of
 from gossamer.rules.traps import Trap, content_key
 from gossamer.turn.links import choose_links
 from gossamer.turn.redirects import follow_redirect, step_to_http
+from gossamer.turn.reservations import add_reservation, learn_reservations
 from gossamer.turn.robots import obey_site_delay, obtain_permission
 from gossamer.turn.rows import link_rows, page_row
 from gossamer.turn.sitemaps import as_sitemap, read_sitemap
@@ -74,7 +75,9 @@ def _get_page(turn: Turn) -> Generator[Step, Any, None]:
     A chain that is too long for one turn ends: its next page is queued and gets a turn of its own.
     """
     url = turn.queued
-    if turn.site.turns > 1 and not is_fresh(turn.site.hosts.get(url.host), turn.now.wall_at):
+    if turn.site.turns > 1 and not knows_wishes(
+        turn.site.hosts.get(url.host), turn.now.wall_at, reservations=turn.settings.keeping.respect_ai_optout
+    ):
         turn.site.urls.appendleft(url)  # only one turn at a time asks for robots.txt: its turn comes when it is alone
         return
     following: QueuedUrl | None = url
@@ -95,9 +98,13 @@ def _visit(turn: Turn, url: QueuedUrl) -> Generator[Step, Any, QueuedUrl | None]
     if _settle_excluded(turn, url):
         return None
     for_links = may_follow_links(url.depth, turn.settings.scope.max_depth)
-    turn.rules = rules_allowing(turn.site.hosts.get(url.host), url.url, turn.now.wall_at)
+    known = turn.site.hosts.get(url.host)
+    turn.rules = rules_allowing(known, url.url, turn.now.wall_at)
     # plant: redirect-without-robots
     if (turn.rules is None or turn.guess) and not (yield from obtain_permission(turn, url)):
+        return (yield from step_to_http(turn, url))
+    # plant: page-before-tdmrep
+    if turn.settings.keeping.respect_ai_optout and not (yield from learn_reservations(turn, url, known)):
         return (yield from step_to_http(turn, url))
     if turn.settings.sitemaps.sitemaps:
         url = as_sitemap(turn, url)
@@ -174,6 +181,8 @@ def _keep(turn: Turn, url: QueuedUrl, answer: Fetched, parsed: ParsedPage) -> Ge
         return
     if turn.rules is None or turn.rules.usages:
         parsed = _with_robots_signals(turn, url, parsed)
+    if turn.settings.keeping.respect_ai_optout:
+        parsed = add_reservation(turn, url, parsed)  # plant: reservation-ignored
     reason = _refusal_to_keep(turn, parsed) or (yield from _give_way_to_canonical(turn, url, parsed))
     if reason:
         turn.settle(url, GivenUp(reason=reason))

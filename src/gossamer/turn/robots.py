@@ -5,6 +5,7 @@ What it says is durable, its sitemaps are queued and its delay is obeyed before 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gossamer.records import Failed, Fetched, GivenUp, ParsedRobots, ParseFailed, Reason, RequestKind
@@ -18,6 +19,7 @@ from gossamer.rules.hosts import (
     robots_redirect,
     robots_url,
     rules_of,
+    with_reservations,
 )
 from gossamer.turn.sitemaps import collect_sitemaps
 from gossamer.turn.steps import AskElsewhere, Commit, Missing, Parse, StepInterruptedError
@@ -74,6 +76,8 @@ def _renew(turn: Turn, url: QueuedUrl, former: HostState | None) -> Generator[St
     if answer is not None and (read.unreachable or turn.is_excused(answer)):
         turn.give_up_or_retry(url, answer, turn.take_answer(url, answer))
         return None
+    if former is not None and turn.settings.keeping.respect_ai_optout:
+        read = replace(read, state=with_reservations(read.state, rules_of(former).reservations))
     if turn.guess is not None:
         turn.adopt_guess(url)
     is_alias = host_of(found.own_url) != url.host

@@ -108,7 +108,9 @@ class Worker:
         self._is_stopping = False
         self._changed = asyncio.Event()  # there may be something to begin, or to stop
         self._turns: set[asyncio.Task[None]] = set()
-        self._lanes = OwnSiteLanes(terms.own, parts.bench, parts.wall_clock)
+        self._lanes = OwnSiteLanes(
+            terms.own, parts.bench, parts.wall_clock, reservations=terms.turn.keeping.respect_ai_optout
+        )
         self._room = Room(terms.in_flight, release_body=parts.fetcher.release)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="frontier")
         self._membership = _membership(parts, terms, self._thread, died=self._drop_all)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gossamer.rules.hosts import is_fresh
+from gossamer.rules.hosts import knows_wishes
 from gossamer.rules.lanes import Lanes
 
 if TYPE_CHECKING:
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 class OwnSiteLanes:
     """The lanes of the operator's own sites; there are none unless they may get several requests at once."""
 
-    def __init__(self, own: OwnSites, bench: Workbench, wall_clock: Callable[[], float]) -> None:
+    def __init__(self, own: OwnSites, bench: Workbench, wall_clock: Callable[[], float], *, reservations: bool) -> None:
         self._lanes = {name: Lanes(own.parallel) for name in own.names} if own.parallel > 1 else {}
         self.sites: Collection[str] = self._lanes.keys()  # that may have several turns at once
         self._bench = bench
         self._wall_clock = wall_clock
+        self._reservations = reservations  # whether what hosts reserve has to be known, too
         # A turn of these asks for a robots.txt: no other may go by it until it is durable.
         self._learning: set[SiteInHand] = set()
 
@@ -53,4 +54,5 @@ class OwnSiteLanes:
     def _knows_rules(self, site: SiteInHand) -> bool:
         """Return whether the robots rules for the next URL of a site are known."""
         state = site.hosts.get(site.urls[0].host)
-        return state is not None and not state.failures and is_fresh(state, self._wall_clock())
+        is_known = knows_wishes(state, self._wall_clock(), reservations=self._reservations)
+        return is_known and state is not None and not state.failures

@@ -253,8 +253,8 @@ class Performer:
         return _UNSENT.get(answer.reason, answer) if isinstance(answer, Failed) and not answer.address else answer
 
     def _log(self, answer: Fetched | Failed, row: RequestRow) -> None:
-        """Write a request to the log, and archive a robots.txt."""
-        if isinstance(answer, Fetched) and row.kind in ROBOTS_KINDS:
+        """Write a request to the log, and archive a robots.txt or a tdmrep.json."""
+        if isinstance(answer, Fetched) and (row.kind in ROBOTS_KINDS or row.kind == RequestKind.TDMREP):
             self._parts.store.keep_robots(answer, row)
         self._parts.store.keep_request(row)
 
