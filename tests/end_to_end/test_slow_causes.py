@@ -10,9 +10,10 @@ import psycopg
 
 import gossamer
 import gossamer_simweb as simweb
-from gossamer.cli.db import long_transaction
 from gossamer.frontier.postgres import PostgresFrontier
-from gossamer.frontier.postgres.administering import OpenTransaction, prepare
+from gossamer.frontier.postgres.administering import prepare
+from gossamer.records import OpenTransaction
+from gossamer.supervisor.upkeep import EVERY_S, UpkeepWatch, long_transaction
 from gossamer_simweb import PlantedPage
 from tests.end_to_end.crawls import Crawl, said, wait_until
 from tests.frontier.postgres_server import new_database
@@ -20,6 +21,8 @@ from tests.frontier.samples import links
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 NAP_S = 0.4
 LINKS = 3_000
@@ -99,6 +102,47 @@ def test_a_table_that_a_long_transaction_bloats_is_named_with_the_transaction() 
         other.execute("VACUUM gossamer.site")
         (site,) = [table for table in stats(address)["tables"] if table["name"] == "site"]
         assert site["dead_rows"] == 0
+
+
+def test_a_crawl_measures_the_transaction_that_bloats_its_tables(tmp_path: Path) -> None:
+    address = new_database()
+    prepare(address)
+    with (
+        psycopg.connect(address, application_name="a forgotten report") as reader,
+        psycopg.connect(address, autocommit=True) as other,
+        simweb.serve(simweb.plain_web(sites=2, pages=3)) as web,
+    ):
+        reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        reader.execute("SELECT 1 FROM gossamer.crawl")  # and it never ends
+        other.execute("INSERT INTO gossamer.seen SELECT g, 0, 0, 99, int4send(g) FROM generate_series(1, 500) g")
+        other.execute("DELETE FROM gossamer.seen")
+        other.execute("VACUUM gossamer.seen")  # which cannot remove them
+        crawl = Crawl(web, tmp_path / "data", delay_s=0.5, workers=1, frontier=address)
+        crawl.finish()
+        assert history(crawl.folder, "gossamer_frontier_oldest_transaction_seconds") > 0.5
+        assert history(crawl.folder, "gossamer_frontier_dead_rows", "table=seen") >= 500
+
+
+def test_the_log_names_a_long_transaction_once(caplog: pytest.LogCaptureFixture) -> None:
+    address = new_database()
+    now_s = [0.0]
+    watch = UpkeepWatch(long_s=0.0, clock=lambda: now_s[0])
+    with (
+        PostgresFrontier(address, "crawl") as frontier,
+        psycopg.connect(address, application_name="a forgotten report") as reader,
+    ):
+        reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        reader.execute("SELECT 1 FROM gossamer.crawl")
+        for _ in range(3):
+            now_s[0] += EVERY_S
+            watch.look(frontier)
+        assert caplog.text.count(f"The transaction of a forgotten report (pid {reader.info.backend_pid}, idle in") == 1
+        reader.rollback()
+        watch.look(frontier)
+        assert watch.figures["oldest_transaction_s"] > 0, "it asks once a minute"
+        now_s[0] += EVERY_S
+        watch.look(frontier)
+        assert watch.figures["oldest_transaction_s"] == 0
 
 
 def test_a_long_transaction_is_told_in_one_sentence() -> None:

@@ -311,7 +311,8 @@ def test_many_rows_take_moments(tmp_path: Path) -> None:
 
 PANELS = (
     "Claimed a second", "Claims a second", "Sites given back a second", "Links a second", "Database time by operation",
-    "Database time by statement", "Lock waits by operation", "Queue", "Sites in hand", "Lateness of turns",
+    "Database time by statement", "Lock waits by operation", "Dead rows by table", "Oldest transaction",
+    "Queue", "Sites in hand", "Lateness of turns",
     "Requests in flight", "Outcomes a second", "Robots decisions a second", "Processor", "Loop lag", "Memory",
     "Descriptors", "Free disk space",
 )  # fmt: skip

@@ -9,17 +9,16 @@ import click
 
 from gossamer.cli.grid import grid
 from gossamer.cli.printing import say
-from gossamer.cli.wording import moment, plain, size, span
+from gossamer.cli.wording import moment, plain, size
 from gossamer.errors import GossamerError
 from gossamer.frontier.settings import FrontierSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gossamer.frontier.postgres.administering import OpenTransaction, TableEntry
+    from gossamer.frontier.postgres.administering import TableEntry
 
 WIDTH = 120
-LONG_S = 60.0  # a transaction of a crawl takes less
 CRAWL_COLUMNS = ("name", "state", "sites", "known", "queued", "done", "pages", "in_hand", "workers")
 TABLE_COLUMNS = ("name", "rows", "dead_rows", "size", "vacuumed", "analyzed")
 
@@ -92,6 +91,7 @@ def stats(address: str, as_json: bool) -> None:
     """
     from gossamer.frontier.postgres.administering import look
     from gossamer.inspect.as_json import database_as_json
+    from gossamer.supervisor.upkeep import LONG_S, long_transaction
 
     found = look(_without_password(address))
     if as_json:
@@ -103,15 +103,7 @@ def stats(address: str, as_json: bool) -> None:
     for line in _table(TABLE_COLUMNS, list(map(_table_row, found.tables)), texts=1):
         click.echo(line)
     if found.oldest is not None and found.oldest.age_s >= LONG_S:
-        say(long_transaction(found.oldest))
-
-
-def long_transaction(oldest: OpenTransaction) -> str:
-    """Return what a transaction that is open for long means."""
-    return (
-        f"The transaction of {plain(oldest.application)} (pid {oldest.pid}, {oldest.state}) has been open for "
-        f"{span(oldest.age_s)}: no row that died since can be vacuumed, and tables grow. End it if it is not needed."
-    )
+        say(long_transaction(found.oldest._replace(application=plain(found.oldest.application))))
 
 
 def _table_row(table: TableEntry) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         SharedFigures,
         SiteState,
         Stats,
+        Upkeep,
         UrlState,
         Waiting,
         WorkerState,
@@ -208,6 +209,9 @@ class FrontierReader(FrontierLookups, Protocol):
         `without` names crawl folders (by their file `home`) whose figures are left out: the folders themselves have
         them. On an engine of a single machine there are none.
         """
+
+    def upkeep(self) -> Upkeep | None:
+        """Return how well the database cleans up; None if the engine has nothing to tell. For a look each minute."""
 
     def drained(self) -> bool:
         """Return whether, in one snapshot, no URL is left to settle: none queued, deferred or claimed.

@@ -14,10 +14,10 @@ from gossamer.records.rows import ColumnType
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gossamer.frontier.postgres.administering import CrawlEntry, DatabaseContents, OpenTransaction, TableEntry
+    from gossamer.frontier.postgres.administering import CrawlEntry, DatabaseContents, TableEntry
     from gossamer.inspect.explain import Explanation
     from gossamer.inspect.stored import Trace
-    from gossamer.records import PageRow, RequestRow, SiteState, UrlState
+    from gossamer.records import OpenTransaction, PageRow, RequestRow, SiteState, UrlState
     from gossamer.urls import Url
 
 TableRow = dict[str, Any]  # a row of a table of `query`, by column

@@ -126,6 +126,22 @@ FRONTIER_WAL_BYTES = Gauge(
     figures={"wal_bytes": ""},
 )
 
+FRONTIER_OLDEST_TRANSACTION = Gauge(
+    "gossamer_frontier_oldest_transaction_seconds",
+    "Age of the transaction that has been open for longest in PostgreSQL, of any program; looked up once a minute",
+    question="Does a forgotten transaction keep PostgreSQL from removing dead rows?",
+    figures={"oldest_transaction_s": ""},
+    combine=Combine.MOST,
+)
+FRONTIER_DEAD_ROWS = Gauge(
+    "gossamer_frontier_dead_rows",
+    "Dead rows of PostgreSQL's busiest tables, as its statistics estimate; looked up once a minute",
+    question="Do tables grow because vacuum does not keep up, or cannot clean them?",
+    label="table",
+    figures={f"dead_rows_{table}": table for table in ("site", "queue", "seen", "host", "tally")},
+    combine=Combine.MOST,
+)
+
 # ---------------------------------------------------------------------- requests
 
 REQUESTS_TOTAL = WorkerCounter(

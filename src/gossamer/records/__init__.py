@@ -15,6 +15,7 @@ from gossamer.records.links import (
     HostState,
     Kind,
     Link,
+    OpenTransaction,
     Orders,
     Outcome,
     QueuedUrl,
@@ -26,6 +27,7 @@ from gossamer.records.links import (
     SharedFigures,
     SiteState,
     Stats,
+    Upkeep,
     UrlState,
     UrlStatus,
     Visit,
@@ -50,8 +52,9 @@ from gossamer.records.rows import FigureRow, LinkRow, PageRow, RequestRow
 
 __all__ = [
     "GONE", "ROBOTS_KINDS", "AddressShare", "Anchor", "Barred", "Batch", "Claim", "Claimed", "Completion", "CrawlState",
-    "Done", "Failed", "Fetched", "FigureRow", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow", "Orders",
-    "Outcome", "PageRow", "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap", "QueueEntry", "QueuedUrl",
-    "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome", "SharedFigures", "SiteStanding",
-    "SiteState", "Stats", "Truncation", "UrlState", "UrlStatus", "Visit", "Waiting", "WorkerState",
+    "Done", "Failed", "Fetched", "FigureRow", "GivenUp", "Gone", "HostState", "Kind", "Link", "LinkRow",
+    "OpenTransaction", "Orders", "Outcome", "PageRow", "ParseFailed", "ParsedPage", "ParsedRobots", "ParsedSitemap",
+    "QueueEntry", "QueuedUrl", "Reason", "Release", "RequestKind", "RequestRow", "Retry", "Scope", "SeedOutcome",
+    "SharedFigures", "SiteStanding", "SiteState", "Stats", "Truncation", "Upkeep", "UrlState", "UrlStatus",
+    "Visit", "Waiting", "WorkerState",
 ]  # fmt: skip

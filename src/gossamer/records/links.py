@@ -224,6 +224,23 @@ class SharedFigures:
     home: str = ""  # names the crawl folder that they come from; the engine fills it in
 
 
+class OpenTransaction(NamedTuple):
+    """A transaction that is open in a database: no row that died since it began can be vacuumed."""
+
+    pid: int  # of the server's process
+    application: str
+    state: str
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """How well a database cleans up behind a crawl."""
+
+    oldest: OpenTransaction | None  # of any program
+    dead_rows: Mapping[str, int]  # by table, as the database's statistics estimate
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """A start waits to learn whether workers on other machines are alive."""

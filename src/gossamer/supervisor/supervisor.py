@@ -306,6 +306,7 @@ class Supervisor:
     def _look(self) -> tuple[bool, Stats]:
         """In the thread: return whether nothing is left, and the frontier's figures; share this machine's own."""
         seen = self._frontier.drained(), self._frontier.stats()
+        self._watch.ask(self._frontier)
         self._history.share(self._frontier)
         return seen
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 from gossamer import metrics
 from gossamer.metrics.samples import add_up, without_gauges
 from gossamer.store.disk import free_space
+from gossamer.supervisor.upkeep import UpkeepWatch
 from gossamer.worker.figures import descriptors, memory_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
+    from gossamer.frontier import FrontierReader
     from gossamer.metrics.samples import Samples
     from gossamer.records import Stats
     from gossamer.supervisor.process import WorkerProcess
@@ -33,12 +35,17 @@ class MachineWatch:
         self._log = None if database is None else database.with_name(f"{database.name}-wal")
         self._ended: Samples = {}
         self._started_s = time.monotonic()
+        self._upkeep = UpkeepWatch()
         self.own: Samples = {}  # of the supervisor alone, as of the last look
         self.total: Samples = {}  # of the whole machine; replaced by each look, never changed: other threads read it
 
     def reap(self, child: WorkerProcess) -> None:
         """Keep the counts of a worker that has ended."""
         add_up(self._ended, without_gauges(child.samples))
+
+    def ask(self, frontier: FrontierReader) -> None:
+        """Ask the frontier what it tells once a minute. It blocks: call it where the frontier is called."""
+        self._upkeep.look(frontier)
 
     def look(self, children: Collection[WorkerProcess], stats: Stats) -> None:
         """Measure everything now."""
@@ -49,6 +56,7 @@ class MachineWatch:
             "workers_silent": sum(child.silent_s > SILENT_S for child in children),
             "uptime_s": time.monotonic() - self._started_s,
             **frontier_figures(stats),
+            **self._upkeep.figures,
             **self._machine_figures(),
         }
         own = metrics.collect() | metrics.gauges_of(figures)

@@ -14,8 +14,10 @@ from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 from gossamer.frontier.postgres.address import Address, split_password
 from gossamer.frontier.postgres.connection import connect
+from gossamer.frontier.postgres.database import SQL as QUERIES
 from gossamer.frontier.postgres.migrating import LEASE_S, check_schema, migrate, schema_version
 from gossamer.frontier.sql import read_statements
+from gossamer.records import OpenTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,15 +62,6 @@ class TableEntry(NamedTuple):
     bytes: int  # indexes included
     vacuumed_at: float | None  # Unix seconds; None: never, as far as the statistics go back
     analyzed_at: float | None
-
-
-class OpenTransaction(NamedTuple):
-    """A transaction that is open in a database: no row that died since it began can be vacuumed."""
-
-    pid: int  # of the server's process
-    application: str
-    state: str
-    age_s: float
 
 
 class DatabaseContents(NamedTuple):
@@ -148,7 +141,7 @@ def look(address: str) -> DatabaseContents:
         connection.execute("SET search_path = gossamer")
         crawls = connection.execute(SQL["crawls"].encode(), {"lease_s": LEASE_S}).fetchall()
         tables = connection.execute(SQL["tables"].encode()).fetchall()
-        oldest = connection.execute(SQL["oldest_transaction"].encode()).fetchone()
+        oldest = connection.execute(QUERIES["oldest_transaction"].encode()).fetchone()
         return DatabaseContents(
             place=place,
             crawls=list(map(_crawl_entry, crawls)),

@@ -30,15 +30,6 @@ FROM pg_class c LEFT JOIN pg_stat_all_tables t ON t.relid = c.oid
 WHERE c.relnamespace = 'gossamer'::regnamespace AND c.relkind IN ('r', 'p')
 ORDER BY 2 DESC, 1
 
--- name: oldest_transaction
--- Finds the transaction that has been open for longest in this database, except our own: vacuum can remove no row that
--- died since then. A user that may not see other sessions gets their ages without their names.
-SELECT pid, coalesce(nullif(application_name, ''), 'a session without a name') AS application, coalesce(state, '') AS state,
-       extract(epoch FROM clock_timestamp() - xact_start)::float8 AS age_s
-FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_xmin IS NOT NULL
-ORDER BY xact_start LIMIT 1
-
 -- name: server
 -- Reads the server's clock, whether it is a standby, and how many clients are connected.
 SELECT extract(epoch FROM clock_timestamp())::float8 AS now_at, pg_is_in_recovery() AS standby,

@@ -26,7 +26,7 @@ from gossamer.frontier.postgres.database import Opening, PostgresDatabase
 from gossamer.frontier.postgres.history import share, shared_span, walk_shared
 from gossamer.frontier.postgres.keys import by_shard, site_key, worker_shard
 from gossamer.frontier.postgres.listing import list_queue, list_site_queue, list_sites
-from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url, look_ahead
+from gossamer.frontier.postgres.reading import crawl_stats, find_hosts, find_site, find_url, look_ahead, upkeep
 from gossamer.frontier.postgres.recovering import (
     LeaseWatch,
     check_terms,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         SharedFigures,
         SiteState,
         Stats,
+        Upkeep,
         UrlState,
         Waiting,
     )
@@ -405,6 +406,9 @@ class PostgresFrontier:
         self, *, since_at: float, until_at: float, without: Collection[str] = ()
     ) -> Iterator[SharedFigures]:
         return walk_shared(self._database, since_at=since_at, until_at=until_at, without=without)
+
+    def upkeep(self) -> Upkeep:
+        return upkeep(self._database)
 
     def drained(self) -> bool:
         (row,) = self._database.rows("any_unsettled")

@@ -700,6 +700,20 @@ SELECT EXISTS (
         OR EXISTS (SELECT 1 FROM site s WHERE s.shard = o.shard AND s.crawl = %(crawl)s AND s.owner IS NOT NULL))
 ) AS unsettled
 
+-- name: oldest_transaction
+-- Finds the transaction that has been open for longest in this database, except our own: vacuum can remove no row that
+-- died since then. A user that may not see other sessions gets their ages without their names.
+SELECT pid, coalesce(nullif(application_name, ''), 'a session without a name') AS application, coalesce(state, '') AS state,
+       extract(epoch FROM clock_timestamp() - xact_start)::float8 AS age_s
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND backend_xmin IS NOT NULL
+ORDER BY xact_start LIMIT 1
+
+-- name: dead_rows
+-- Reads how many dead rows the statistics know of, in the tables that change most.
+SELECT relname AS name, n_dead_tup::int8 AS rows FROM pg_stat_user_tables
+WHERE schemaname = 'gossamer' AND relname = ANY (%(names)s)
+
 -- ---------------------------------------------------------------- audit
 
 -- name: shards

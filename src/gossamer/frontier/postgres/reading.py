@@ -6,12 +6,24 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gossamer.frontier.postgres.claiming import host_state
-from gossamer.records import CrawlState, QueuedUrl, Reason, SiteState, Stats, UrlState, UrlStatus
+from gossamer.records import (
+    CrawlState,
+    OpenTransaction,
+    QueuedUrl,
+    Reason,
+    SiteState,
+    Stats,
+    Upkeep,
+    UrlState,
+    UrlStatus,
+)
 
 if TYPE_CHECKING:
     from gossamer.frontier.postgres.database import PostgresDatabase, Row
     from gossamer.frontier.postgres.transaction import PostgresTransaction
     from gossamer.records import HostState
+
+BUSY_TABLES = ("site", "queue", "seen", "host", "tally")  # whose rows come, go and change all the time
 
 
 def find_url(database: PostgresDatabase, site: str, url_hash: bytes) -> UrlState | None:
@@ -108,4 +120,13 @@ def crawl_stats(database: PostgresDatabase) -> Stats:
         sites_in_trouble=troubled.sites,
         hosts_in_trouble=troubled_hosts.hosts,
         state=CrawlState(tx.state),
+    )
+
+
+def upkeep(database: PostgresDatabase) -> Upkeep:
+    """Return the oldest transaction of the database, and the dead rows of the tables that change most."""
+    oldest = database.rows("oldest_transaction")
+    dead = database.rows("dead_rows", names=list(BUSY_TABLES))
+    return Upkeep(
+        oldest=OpenTransaction(*oldest[0]) if oldest else None, dead_rows={row.name: row.rows for row in dead}
     )

@@ -350,6 +350,9 @@ class SqliteFrontier:
     def seed_outcomes(self) -> list[SeedOutcome]:
         return [SeedOutcome.of(*row) for row in self._database.rows("seed_outcomes")]
 
+    def upkeep(self) -> None:
+        """Nothing: the write-ahead log, which the supervisor measures, says it all."""
+
     def shared_span(self) -> tuple[float, float] | None:
         return None
 

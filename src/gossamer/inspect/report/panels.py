@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer import metrics
 from gossamer.inspect.report.curves import Curve
-from gossamer.wording import size
+from gossamer.wording import size, span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +21,8 @@ _KINDS: Final = ("", "second", "warn", "third", "bad")
 METRICS: Final = (
     metrics.FRONTIER_CLAIMED_URLS_TOTAL, metrics.FRONTIER_CLAIMED_SITES_TOTAL, metrics.FRONTIER_CLAIMS_TOTAL,
     metrics.FRONTIER_RELEASES_TOTAL, metrics.FRONTIER_LINKS_TOTAL, metrics.FRONTIER_OPERATION_SECONDS,
-    metrics.FRONTIER_STATEMENT_SECONDS, metrics.FRONTIER_LOCK_WAIT_SECONDS, metrics.FRONTIER_URLS,
+    metrics.FRONTIER_STATEMENT_SECONDS, metrics.FRONTIER_LOCK_WAIT_SECONDS, metrics.FRONTIER_DEAD_ROWS,
+    metrics.FRONTIER_OLDEST_TRANSACTION, metrics.FRONTIER_URLS,
     metrics.SITES_IN_HAND, metrics.TURN_LATENESS_SECONDS, metrics.FRONTIER_OUTCOMES_TOTAL, metrics.REQUESTS_TOTAL,
     metrics.IN_FLIGHT, metrics.CPU_SECONDS_TOTAL, metrics.LOOP_LAG_SECONDS, metrics.MAX_LOOP_LAG_SECONDS,
     metrics.MEMORY_BYTES, metrics.DESCRIPTORS, metrics.DESCRIPTOR_LIMIT, metrics.DISK_FREE_BYTES,
@@ -78,6 +79,10 @@ def _frontier(line: Timeline) -> Iterator[_Listed]:
     ):  # fmt: skip
         by_label = largest(line.by_label(f"{metric.name}_sum", label))
         yield title, f"{question} In seconds per second.", _per_second(line, by_label), number
+    dead = largest(line.by_label(metrics.FRONTIER_DEAD_ROWS.name, "table"))
+    yield "Dead rows by table", "Does PostgreSQL remove the rows that the crawl is done with?", dead, number
+    oldest = {"age": line.total(metrics.FRONTIER_OLDEST_TRANSACTION.name)}
+    yield "Oldest transaction", "Does a program keep PostgreSQL from removing dead rows?", oldest, span
     queued = line.total(metrics.FRONTIER_URLS.name, labels="state=queued")
     yield "Queue", "How many URLs wait, and are they more and more?", {"URLs": queued}, number
 
