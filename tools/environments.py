@@ -22,6 +22,7 @@ IMPORTS = {  # by the name of the lock file: what must load
     "scrapy": "scrapy",
     "hadolint": "sys",  # a program, no module
     "site": "sphinx, furo, myst_parser",
+    "s3-server": "moto.server",
     "crawlee": "crawlee.crawlers, parsel, httpx2",
 }
 

@@ -19,6 +19,7 @@ OLDEST_PYTHON = "3.11"
 SEPARATE = {  # groups of pyproject.toml with an environment each
     "replay": "What replays archives in tests",
     "scrapy": "What `make compare` compares with",
+    "s3-server": "The bucket of tests",
     "crawlee": "What `make compare` compares with",
     "hadolint": "What checks the Dockerfile in tests",
     "site": "What builds the site of the documentation",

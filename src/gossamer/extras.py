@@ -16,6 +16,7 @@ from gossamer.errors import GossamerError
 EXTRAS: Final[dict[str, dict[str, str]]] = {
     "balanced": {"resiliparse": "resiliparse>=1.0,<2"},
     "best": {"trafilatura": "trafilatura>=2.0,<3", "lxml_html_clean": "lxml-html-clean>=0.4,<1"},
+    "s3": {"obstore": "obstore>=0.10", "fsspec": "fsspec>=2025.1"},
     "serve": {"starlette": "starlette>=1.0,<2", "uvicorn": "uvicorn>=0.40,<1"},
 }
 _CLONE: Final = Path(__file__).resolve().parents[2]

@@ -21,6 +21,7 @@ from gossamer.supervisor import Callbacks, End, Ended, MachineWatch, Progress, S
 from gossamer.supervisor.history import History
 from gossamer.supervisor.lock import hold_folder
 from gossamer.supervisor.process import label_of
+from gossamer.supervisor.uploads import UploadKeeper
 from gossamer.urls import identify
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Run:
                 callbacks=self._callbacks,
                 watch=MachineWatch(folder=self._folder, workers=1, reserve_bytes=0),
                 history=History(FigureFiles(self._folder, days=7)),
+                uploads=UploadKeeper(None),
                 max_duration_s=self._max_duration_s,
             ).run()
 

@@ -129,7 +129,7 @@ def test_an_extra_is_installed_once_and_stays(moved: Copy, tmp_path: Path) -> No
 def test_an_unknown_extra_is_refused_in_one_sentence(copy: Copy, arguments: list[str]) -> None:
     refused = copy.run(*arguments)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr == "gossamer: --with takes the name of an extra: balanced, best or serve\n"
+    assert refused.stderr == "gossamer: --with takes the name of an extra: balanced, best, s3 or serve\n"
 
 
 def test_the_launcher_knows_every_extra() -> None:

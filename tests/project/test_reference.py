@@ -132,7 +132,8 @@ def test_every_query_and_export_in_the_documentation_works(
     texts = [page.read_text(encoding="utf-8") for page in DOCS]
     shown = [words for text in texts for words in commands_in_blocks(text)]
     shown += [words for text in texts for line in IN_A_SENTENCE.findall(text) for words in commands(line)]
-    runnable = {tuple(words) for words in shown if words[0] in ("query", "export") and len(words) > 1}
+    asked = {tuple(words) for words in shown if words[0] in ("query", "export") and len(words) > 1}
+    runnable = {words for words in asked if not words[-1].startswith("s3://")}  # tests/bucket has a bucket
     assert len(runnable) > 20
     for number, words in enumerate(sorted(runnable)):
         arguments = [f"{number}-{word}" if before == "-o" else word for before, word in pairwise(["", *words])]

@@ -22,6 +22,7 @@ from gossamer.crawl.engines import open_frontier
 from gossamer.crawl.folder import SETTINGS_FILE, gather_settings
 from gossamer.crawl.log import lend_log, rotate_log
 from gossamer.crawl.start import open_crawl
+from gossamer.crawl.storing import upload_setup
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
@@ -31,6 +32,7 @@ from gossamer.supervisor import End
 from gossamer.supervisor.ending import END_UNKNOWN, LOG_NOT_ROTATED, find_end
 from gossamer.supervisor.process import label_of
 from gossamer.supervisor.repeated_warning import RepeatedWarning
+from gossamer.supervisor.uploads import UploadKeeper
 from gossamer.turn import HookFailure, Hooks
 from gossamer.worker import report_hook_failure
 
@@ -108,6 +110,8 @@ class Crawl:
             loop = asyncio.get_running_loop()
             frontier, own_frontier, name = await _finish(loop.run_in_executor(thread, self._open, stack))
             stack.callback(thread.shutdown)  # before the frontier that it may still read is closed
+            self._uploads = UploadKeeper(upload_setup(self._lock, self._folder, self._settings))
+            stack.push_async_callback(self._finish_uploads)  # after the worker has closed its files
             worker, _ = await stack.enter_async_context(
                 open_worker(
                     frontier=own_frontier,
@@ -193,6 +197,7 @@ class Crawl:
                 hooks=self._hooks,
             )
         )
+        self._lock = opened.lock
         own_frontier = stack.enter_context(open_frontier(self._folder, self._settings.frontier))
         worker = own_frontier.join(label_of(os.getpid()), shared_terms(self._settings))
         return opened.frontier, own_frontier, name_of(worker)
@@ -200,9 +205,10 @@ class Crawl:
     async def _run(self, frontier: FrontierReader, thread: ThreadPoolExecutor) -> None:
         try:
             async with asyncio.TaskGroup() as group:
-                watching = group.create_task(self._watch(frontier, thread))
+                watching = [group.create_task(each) for each in (self._watch(frontier, thread), self._uploads.keep())]
                 await self._worker.run()
-                watching.cancel()
+                for each in watching:
+                    each.cancel()
         except ExceptionGroup as failures:
             if failures.split((FrontierError, OSError))[1] is not None:  # a bug of ours
                 raise
@@ -212,6 +218,9 @@ class Crawl:
         finally:
             self._end = self._end or End.STOPPED
             self._handover.close(read=False)
+
+    async def _finish_uploads(self) -> None:
+        await self._uploads.finish(is_finished=self._end is not None and self._end.is_finish)
 
     async def _watch(self, frontier: FrontierReader, thread: ThreadPoolExecutor) -> None:
         """End the crawl when it is over, and rotate its log."""

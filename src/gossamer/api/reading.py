@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.api.page import stored_page
+from gossamer.bucket.paths import readable
 from gossamer.crawl.engines import open_existing
 from gossamer.errors import GossamerError
 from gossamer.inspect.database import open_tables
@@ -15,6 +15,7 @@ from gossamer.store.reading import page_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     import pandas as pd
     import polars as pl
@@ -118,8 +119,11 @@ class StoredCrawl:
 
 
 def open(folder: str | Path = "crawl-data", *more: str | Path) -> StoredCrawl:  # noqa: A001
-    """Open the folder of a crawl for reading, with the folders of its other machines if there are any."""
-    return StoredCrawl([Path(folder), *map(Path, more)])
+    """Open the folder of a crawl for reading, with the folders of its other machines if there are any.
+
+    The address of a bucket, `s3://BUCKET/PREFIX`, stands for all machines that upload there.
+    """
+    return StoredCrawl(readable(folder, *more))
 
 
 def _missing(library: str) -> GossamerError:

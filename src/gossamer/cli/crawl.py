@@ -108,6 +108,9 @@ def _complete_files(_context: click.Context, _parameter: click.Parameter, begun:
 @click.option(
     "--no-robots-archive", is_flag=True, default=None, help="Keep no robots.txt and tdmrep.json in WARC archives."
 )
+@_setting("--store", "URL")
+@_switch("--keep-local")
+@_setting("--upload-rate", "SIZE")
 @_setting("--min-free-space", "SIZE")
 @_setting("--metrics", "[ADDRESS:]PORT")
 @_setting("--log-level", "LEVEL")

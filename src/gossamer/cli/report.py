@@ -34,13 +34,14 @@ def command(folders: Sequence[Path], output: Path | None) -> None:
     Example:
       gossamer report -o report.html
     """
-    from gossamer.crawl.engines import open_existing
+    from gossamer.crawl.engines import has_frontier, open_existing
     from gossamer.crawl.reporting import about_crawl
     from gossamer.inspect.report import gather, render
     from gossamer.inspect.shared_history import open_sharing
 
     about = about_crawl(folders)
-    file = output if output is not None else folders[0] / FILE_NAME
+    here = next((folder for folder in folders if has_frontier([folder])), Path())
+    file = output if output is not None else here / FILE_NAME
     with open_sharing(folders, open_existing) as frontier:
         text = render(about, gather(folders, delay_s=about.delay_s, frontier=frontier))
     write_whole(file, text, advice="name another file with -o, such as -o report.html")

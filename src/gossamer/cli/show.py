@@ -11,7 +11,7 @@ import click
 from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.printing import print_facts
 from gossamer.cli.wording import plain
-from gossamer.crawl.engines import open_existing
+from gossamer.crawl.engines import open_if_any
 from gossamer.crawl.naming import read_url
 from gossamer.errors import GossamerError
 from gossamer.inspect.as_json import trace_as_json
@@ -49,7 +49,7 @@ def command(url: str, folders: Sequence[Path], what: str | None) -> None:
       gossamer show https://example.org/ --text
     """
     named = read_url(url)
-    with open_existing(*folders) as frontier:
+    with open_if_any(folders) as frontier:
         found = trace(frontier, folders, named)
     if what == "json":
         _print_json(folders, found)

@@ -54,6 +54,7 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
         yield "paused", f"by the operator, on all machines: nothing is begun until `{resume}`"
     for trouble in running.troubles if running else ():
         yield "trouble", f"{plain(trouble)}; nothing new is started meanwhile"
+    yield from _store(status)
     yield (
         "sites",
         (
@@ -85,6 +86,11 @@ def _lines(status: Status) -> Iterator[tuple[str, str]]:
     largest = ", ".join(f"{name} {size(bytes_)}" for name, bytes_ in list(used.items())[:4])
     yield "disk", f"{size(sum(used.values()))} used" + (f" ({largest})" if largest else "")
     yield "", f"{size(status.free_bytes)} free on {status.disk}"
+
+
+def _store(status: Status) -> Iterator[tuple[str, str]]:
+    if status.store:
+        yield "store", plain(status.uploads) or f"{status.store}: nothing is left to upload"
 
 
 def _counts(status: Status) -> Iterator[tuple[str, str]]:

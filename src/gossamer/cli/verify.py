@@ -13,18 +13,21 @@ from gossamer.cli.data_dir import data_dirs_option
 from gossamer.cli.report import write_whole
 from gossamer.cli.wording import count, plain
 from gossamer.commands import to_type
-from gossamer.crawl.engines import open_existing
+from gossamer.crawl.engines import open_existing, open_if_any
 from gossamer.crawl.folder import SETTINGS_FILE, read_settings
 from gossamer.crawl.naming import read_site
 from gossamer.errors import GossamerError
-from gossamer.inspect.verify import Check, verify
+from gossamer.inspect.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gossamer.inspect.check import Check
+
 PROBLEMS = 1  # exit status
 
 _SUMMARIES = {
+    "bucket": "{objects:object} in the bucket, {damaged} of them missing or damaged",
     "frontier": "{known:URL} of {sites:site}: {queued} queued, {done} done, {given_up} given up",
     "pages": "{done_pages:page} done; {urls:URL} stored, in {rows:row}",
     "files": "{pages:row} of pages, {requests} of requests, {records:archived answer}",
@@ -53,12 +56,14 @@ def command(folders: Sequence[Path], as_json: bool, report: str | None, site: st
     Checks that every accepted URL is queued, in hand, done, or given up with a reason; that every done page has its row
     and every row its intact archive record; that no file is damaged; and that no site was visited too early or against
     its robots.txt. Works while a crawl runs. The exit status is 0 without problems, 1 with problems, and 2 if the check
-    failed. A crawl on several machines has a folder on each: name all of them.
+    failed. A crawl on several machines has a folder on each: name all of them, or the bucket to which they upload. A
+    bucket alone has no list of URLs to check.
 
     \b
     Examples:
       gossamer verify --data-dir crawl-data
       gossamer verify --data-dir machine-1 --data-dir machine-2
+      gossamer verify --data-dir s3://bucket/prefix
       gossamer verify --report conduct.md
       gossamer verify --site example.org --report
     """
@@ -70,7 +75,7 @@ def command(folders: Sequence[Path], as_json: bool, report: str | None, site: st
         _report(folders, report, None if site is None else read_site(site))
         return
     checks: list[Check] = []
-    with open_existing(*folders) as frontier:
+    with open_if_any(folders) as frontier:
         for checked in verify(frontier, folders):
             checks.append(checked)
             if not as_json:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
+from gossamer.bucket.paths import is_remote_folder
 from gossamer.crawl.folder import FRONTIER_FILE, SETTINGS_FILE, read_settings
 from gossamer.crawl.own_frontier import Place, find_own
 from gossamer.errors import GossamerError
@@ -23,7 +24,7 @@ from gossamer.store.files import replacing
 from gossamer.store.names import HOME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, MutableMapping
+    from collections.abc import Iterator, MutableMapping, Sequence
     from pathlib import Path
 
     from gossamer.crawl.own_frontier import Own
@@ -120,6 +121,16 @@ def open_existing(folder: Path, *others: Path) -> Iterator[FrontierReader]:
 
 
 @contextmanager
+def open_if_any(folders: Sequence[Path]) -> Iterator[FrontierReader | None]:
+    """Open the frontier of an existing crawl to read; None if only the crawl's bucket is named."""
+    if not has_frontier(folders):
+        yield None
+        return
+    with open_existing(*folders) as frontier:
+        yield frontier
+
+
+@contextmanager
 def change_existing(folder: Path) -> Iterator[OperatorFrontier]:
     """Open the frontier of an existing crawl to change it; never create one."""
     with _opened(folder, to_read=False) as frontier:
@@ -129,6 +140,7 @@ def change_existing(folder: Path) -> Iterator[OperatorFrontier]:
 @contextmanager
 def _opened(folder: Path, *others: Path, to_read: bool) -> Iterator[Frontier]:
     own, settings = _own_of(folder, *others)
+    folder = next(each for each in (folder, *others) if not is_remote_folder(each))
     try:
         with naming_damage(folder), _open_own(folder, own, settings, to_read=to_read) as frontier:
             yield frontier
@@ -172,7 +184,15 @@ def frontier_of(folder: Path, *others: Path) -> FrontierSettings:
     return _own_of(folder, *others)[1]
 
 
-def _own_of(folder: Path, *others: Path) -> tuple[Own, FrontierSettings]:
+def has_frontier(folders: Sequence[Path]) -> bool:
+    """Return whether one of these folders has a frontier, or names its own: a bucket has neither."""
+    return not all(map(is_remote_folder, folders))
+
+
+def _own_of(*folders: Path) -> tuple[Own, FrontierSettings]:
+    if not has_frontier(folders):
+        raise GossamerError("A bucket holds no frontier: name the crawl's folder too, with --data-dir.")
+    folder, *others = (each for each in folders if not is_remote_folder(each))
     own, settings = _read_own(folder)
     if len({each.resolve() for each in (folder, *others)}) <= len(others):
         raise GossamerError("A folder is named twice: every --data-dir must be another machine's.")

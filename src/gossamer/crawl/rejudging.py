@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from gossamer.bucket.paths import with_bucket
 from gossamer.crawl.rules import Judged, judge_of, rules_of, write_judged
 from gossamer.records import Barred, Batch, Reason, Visit
 from gossamer.wording import count
@@ -79,7 +80,7 @@ def _reread(
         write_judged(folder, progress)
 
     least_depth = progress.tried[-1].least_depth(progress.rules) if progress.rules else 0
-    rereading = Rereading(frontier, folder, settings, least_depth=least_depth, hooks=hooks)
+    rereading = Rereading(frontier, with_bucket(folder), settings, least_depth=least_depth, hooks=hooks)
     asyncio.run(rereading.run(progress.reread, note=note, say=say))
 
 

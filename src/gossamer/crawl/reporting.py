@@ -6,8 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from gossamer import __version__
-from gossamer.crawl.engines import open_existing
+from gossamer.bucket.paths import is_remote_folder
+from gossamer.crawl.engines import has_frontier, open_existing
 from gossamer.crawl.folder import read_settings
+from gossamer.inspect.delays import read_all_delays
 from gossamer.inspect.report import About
 from gossamer.inspect.running import is_under_way
 from gossamer.wording import delay
@@ -21,10 +23,12 @@ if TYPE_CHECKING:
 
 def about_crawl(folders: Sequence[Path]) -> About:
     """Return what to say about the crawl in these folders, as of now."""
+    if not has_frontier(folders):
+        return _about_bucket(folders)
     with open_existing(*folders) as frontier:
         stats = frontier.stats()
         is_running = is_under_way(frontier, *folders)
-    settings = read_settings(folders[0])
+    settings = read_settings(next(folder for folder in folders if not is_remote_folder(folder)))
     return About(
         folder=", ".join(map(str, folders)),
         delay_s=settings.pace.delay_s,
@@ -33,6 +37,20 @@ def about_crawl(folders: Sequence[Path]) -> About:
         made_at=time.time(),
         version=__version__,
         is_running=is_running,
+    )
+
+
+def _about_bucket(folders: Sequence[Path]) -> About:
+    """Return what a bucket alone tells about its crawl."""
+    delays = read_all_delays(folders)
+    delay_s = delays[-1][1] if delays else 0.0
+    return About(
+        folder=", ".join(map(str, folders)),
+        delay_s=delay_s,
+        settings=[("delay", f"{delay(delay_s)} between two pages of a site")],
+        stats=None,
+        made_at=time.time(),
+        version=__version__,
     )
 
 

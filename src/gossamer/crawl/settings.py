@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from gossamer import __version__
+from gossamer.bucket.settings import UploadSettings
 from gossamer.crawl.log import LogSettings
 from gossamer.fetch import FetchSettings
 from gossamer.frontier.settings import FrontierSettings
@@ -92,6 +93,7 @@ SECTIONS: dict[str, type[Any]] = {
     "fetch": FetchSettings,
     "page": PageSettings,
     "store": StoreSettings,
+    "upload": UploadSettings,
     "workbench": WorkbenchSettings,
     "worker": WorkerSettings,
     "supervisor": SupervisorSettings,
@@ -116,6 +118,7 @@ class Settings:
     fetch: FetchSettings
     page: PageSettings
     store: StoreSettings
+    upload: UploadSettings
     workbench: WorkbenchSettings
     worker: WorkerSettings
     supervisor: SupervisorSettings

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from gossamer.bucket.paths import with_bucket
 from gossamer.commands import to_type
 from gossamer.crawl.announce import announce, warnings
 from gossamer.crawl.compose import read_exclusions
@@ -25,6 +26,7 @@ from gossamer.crawl.rules import read_judged
 from gossamer.crawl.seeding import Seeds, load_all
 from gossamer.crawl.site_delays import read_own_sites, read_site_delays
 from gossamer.crawl.start_log import log_start
+from gossamer.crawl.storing import check_store, claim_store, upload_setup
 from gossamer.crawl.terms import shared_terms
 from gossamer.errors import GossamerError
 from gossamer.fetch.authorities import authorities_file
@@ -39,6 +41,7 @@ from gossamer.supervisor import Callbacks, End, Ended, MachineWatch, Progress, S
 from gossamer.supervisor.history import History
 from gossamer.supervisor.lock import hold_folder, note_holder
 from gossamer.supervisor.notify import Notifier, read_url, take_url
+from gossamer.supervisor.uploads import UploadKeeper
 from gossamer.wording import count
 
 if TYPE_CHECKING:
@@ -124,7 +127,7 @@ def open_crawl(
         try:
             doubtful = _repair(folder, reporter)
             before = read_judged(folder, frontier)
-            _resume(frontier, settings, reporter)
+            _resume(folder, frontier, settings, reporter)
             if not (folder / SETTINGS_FILE).exists():
                 _write_down(folder, settings, frontier)  # a start that is interrupted later needs no settings to resume
             apply_exclusions(frontier, folder, exclusions)
@@ -153,6 +156,7 @@ def _check(folder: Path, settings: Settings, seeds: Seeds) -> Exclusions:
     read_site_delays(settings.pace)
     read_own_sites(settings.pace)
     check_choice(settings.page.text)
+    check_store(folder, settings)
     read_url(settings.watch.notify_file, os.environ)
     if not settings.fetch.insecure:
         with authorities_file(settings.fetch.ca_file):
@@ -188,7 +192,8 @@ def _empty(source: str | Path) -> str:
     return f"{name} holds no seeds: write one domain or URL per line."
 
 
-def _resume(frontier: OperatorFrontier, settings: Settings, reporter: CrawlReporter) -> None:
+def _resume(folder: Path, frontier: OperatorFrontier, settings: Settings, reporter: CrawlReporter) -> None:
+    claim_store(folder, settings, frontier, reporter.warn)
     frontier.resume(
         delay_s=settings.pace.delay_s,
         page_limit=settings.crawl.max_pages,
@@ -232,7 +237,7 @@ def _restore(
     if doubtful or (folder / QUARANTINE).exists():
         from gossamer.crawl.restoring import restore  # slow to import, and few starts need it
 
-        restore(frontier, folder, settings, doubtful=doubtful, say=reporter.say)
+        restore(frontier, with_bucket(folder), settings, doubtful=doubtful, say=reporter.say)
 
 
 async def _supervise(
@@ -242,7 +247,13 @@ async def _supervise(
     notifier = Notifier(take_url(settings.watch.notify_file, os.environ), folder)
 
     def show(progress: Progress) -> None:
-        note_holder(opened.lock, started_at=started_at, troubles=progress.troubles, counted=progress.counted)
+        note_holder(
+            opened.lock,
+            started_at=started_at,
+            troubles=progress.troubles,
+            counted=progress.counted,
+            uploads=str(progress.uploads or ""),
+        )
         notifier.look(progress)
         reporter.show(progress)
 
@@ -260,6 +271,7 @@ async def _supervise(
         ),
         watch=watch,
         history=History(FigureFiles(folder, days=settings.watch.figures_days)),
+        uploads=UploadKeeper(upload_setup(opened.lock, folder, settings)),
         max_duration_s=settings.crawl.max_duration_s,
     )
     with _serving_metrics(settings, watch, reporter):

@@ -7,7 +7,6 @@ down, SIGHUP makes it reopen the log, and SIGINT never reaches it.
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import json
 import logging
@@ -35,7 +34,7 @@ from gossamer.frontier.clock import backoff_s, boot_seconds
 from gossamer.metrics.samples import changes, to_json
 from gossamer.safe_files import protect_from_others
 from gossamer.store.names import name_of
-from gossamer.supervisor.process import MISTAKE, label_of
+from gossamer.supervisor.process import MISTAKE, die_with, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -51,13 +50,12 @@ REPORT_EVERY_S: Final = 1.0
 FIRST_JOIN_WAIT_S: Final = 0.5
 MAX_JOIN_WAIT_S: Final = 4.0  # between two attempts to join
 GARBAGE_OBJECTS: Final = 100_000
-_PR_SET_PDEATHSIG: Final = 1
 
 
 def main() -> None:
     """Crawl until the supervisor, or the operator through the frontier, stops the worker."""
     folder, descriptor, lock, parent = Path(sys.argv[1]), *map(int, sys.argv[2:])
-    _die_with(parent)
+    die_with(parent)
     protect_from_others()
     do_without_pandas()
     os.set_inheritable(lock, False)  # kept open to the end, but not inherited by our own child processes
@@ -137,13 +135,6 @@ async def _end_with(reader: asyncio.StreamReader) -> None:
     """End at once when the supervisor ends: no process would wait for a graceful shutdown."""
     await reader.read()
     os._exit(1)
-
-
-def _die_with(parent: int) -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # the supervisor died before the call above
-        sys.exit(1)
 
 
 def _collect_garbage_rarely() -> None:

@@ -45,6 +45,8 @@ class StatusJson(TypedDict):
     pid: Annotated[int | None, "process of the crawl; null if none runs here"]
     started_at: Annotated[float | None, "when it started; null if none runs here"]
     troubles: Annotated[list[str], "what keeps it from going on, one sentence each"]
+    store: Annotated[str, "where finished files go; empty: they stay"]
+    uploads: Annotated[str, "how uploads go, and why they fail"]
     sites: Annotated[int, "known sites"]
     sites_with_work: Annotated[int, "sites with queued URLs, or in hand"]
     sites_in_hand: Annotated[int, "sites that workers have in hand"]

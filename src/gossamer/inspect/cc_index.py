@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from gossamer.bucket.paths import is_remote_folder, object_key
 from gossamer.errors import GossamerError
 from gossamer.inspect.language_codes import three_letters
 from gossamer.inspect.targets import Takes
@@ -22,7 +24,6 @@ from gossamer.urls import host_of, is_address, name_of_host, suffixes_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
 _NAME_PARTS: Final = ("tld", "2nd_last_part", "3rd_last_part", "4th_last_part", "5th_last_part")
 _COLUMNS: Final = (
@@ -77,7 +78,8 @@ class CommonCrawlIndex:
 
     def __init__(self, folders: Sequence[Path]) -> None:
         # With the folders of several machines, from the folder that has them all.
-        self._root = os.path.commonpath([folder.resolve() for folder in folders])
+        here = [folder.resolve() for folder in folders if not is_remote_folder(folder)]
+        self._root = os.path.commonpath(here) if here else ""
 
     def query(self, pages: str) -> str:
         """Read what the rows need."""
@@ -89,7 +91,9 @@ class CommonCrawlIndex:
         common = {"crawl": folder.resolve().name}
         rows = [_row(page, archives) | common for page in batch.to_pylist()]
         for row in rows:
-            row["warc_filename"] = os.path.relpath(row["warc_filename"], self._root)
+            row["warc_filename"] = object_key(archives / Path(row["warc_filename"]).name) or os.path.relpath(
+                row["warc_filename"], self._root
+            )
         return pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
 
 

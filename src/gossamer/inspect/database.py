@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from gossamer.commands import to_type
 from gossamer.errors import GossamerError
 from gossamer.inspect import snapshot, views
+from gossamer.inspect.bucket_files import register
 from gossamer.inspect.folder_errors import damaged
 from gossamer.inspect.frontier_tables import FRONTIER_TABLES, QUEUE, copy_tables, needs_of
 from gossamer.inspect.interrupting import ended_by_ctrl_c
@@ -219,7 +220,8 @@ def open_tables(
         if not any(parts.values()) and not copies:
             snapshot.check_contents(folders)
         database = QueryDatabase(connection, folders, parts)
-        _confine(connection, scratch, [*(part.path for found in parts.values() for part in found), *copies.values()])
+        sources = [part.source for found in parts.values() for part in found]
+        _confine(connection, scratch, [*sources, *map(str, copies.values())])
         with database.asking():  # a part whose content has changed is read here first
             database.make_views(names, with_via=with_via)
             database.make_frontier_views(copies, with_via=with_via)
@@ -279,8 +281,9 @@ def as_subquery(query: str) -> str:
     return f"select * from ({query}\n)"  # noqa: S608  # it is the user's own; the new line ends a comment
 
 
-def _confine(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[Path]) -> None:
-    allowed = ", ".join(views.quoted(str(file)) for file in files)
+def _confine(connection: duckdb.DuckDBPyConnection, scratch: Path, files: Sequence[str]) -> None:
+    register(connection, files)
+    allowed = ", ".join(views.quoted(file) for file in files)
     for setting in (
         "autoinstall_known_extensions = false",
         "autoload_known_extensions = false",

@@ -48,7 +48,7 @@ class Originals:
         stored = self._database.stored_pages(parts)
         originals = make("originals", _HAVE_PAYLOAD.format(stored=stored, duplicates=duplicates))
         without = f"select * from {duplicates} anti join {originals} using (url, payload_digest)"  # noqa: S608
-        make("orphans", _only_rows(self._revisits(without, {str(part.path): part.folder for part in parts})))
+        make("orphans", _only_rows(self._revisits(without, {part.source: part.folder for part in parts})))
 
     def selected(self, parts: Sequence[Part]) -> str:
         """Return SQL for the selected pages of some parts."""

@@ -24,6 +24,7 @@ class Running:
     started_at: float | None  # Unix seconds
     troubles: tuple[str, ...] = ()  # why nothing new is started on this machine
     counted: Mapping[str, float] = field(default_factory=dict)  # by this start; empty if not known
+    uploads: str = ""  # how uploads go; empty if the crawl has no store
 
 
 def is_under_way(frontier: FrontierReader, *folders: Path) -> bool:
@@ -44,13 +45,14 @@ def find_running(folder: Path) -> Running | None:
             # Shared, and released at once: two readers never mistake each other for a crawl.
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            pid = started_at = None
+            pid, started_at, uploads = None, None, ""
             troubles: tuple[str, ...] = ()
             counted: dict[str, float] = {}
             with suppress(ValueError, LookupError, TypeError, AttributeError):
                 said = decode_note(file.read())
                 pid, started_at = int(said["pid"]), float(said["started_at"])
                 troubles = tuple(map(str, said["troubles"]))
+                uploads = str(said.get("uploads", ""))
                 counted = {name: float(number) for name, number in said["counted"].items()}
-            return Running(pid=pid, started_at=started_at, troubles=troubles, counted=counted)
+            return Running(pid=pid, started_at=started_at, troubles=troubles, counted=counted, uploads=uploads)
     return None

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gossamer.errors import GossamerError
+from gossamer.inspect.bucket_files import source_of
 from gossamer.inspect.folder_errors import no_crawl
 from gossamer.store import names
 from gossamer.store.damage import damaged_by
@@ -38,6 +39,11 @@ class Part:
     stem: str  # shared by a journal and its part
     rows: int
     columns: frozenset[str]  # an older version wrote fewer
+
+    @property
+    def source(self) -> str:
+        """The name by which DuckDB opens it."""
+        return source_of(self.path)
 
 
 def check_folders(folders: Sequence[Path]) -> None:

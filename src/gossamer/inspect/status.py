@@ -8,9 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from gossamer.bucket.claiming import read_bucket_note
+from gossamer.bucket.uploading import closed_files
 from gossamer.inspect.running import Running, find_running
 from gossamer.store.disk import free_space, mount_point
 from gossamer.store.quarantine import read_quarantine
+from gossamer.wording import count, size
 from gossamer.worker.figures import BLOCKED, SHARE_BACKOFFS, SITEMAP_ENTRIES, SITEMAPS, TRAP
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ class Status:
     disk: Path  # the mount point of the folder's file system
     is_drained: bool  # nothing is left to fetch
     silence_s: float  # a worker without a heartbeat for longer is marked
+    store: str = ""  # where finished files go; empty: they stay
+    uploads: str = ""  # how that goes
     damage: tuple[str, ...] = ()  # what the disk has damaged and no start has restored, one sentence each
 
     @property
@@ -83,9 +88,9 @@ class Status:
         """Sitemaps and their entries by result, counted by living workers."""
         counted: Counter[str] = Counter()
         for worker in self.workers:
-            for name, count in worker.figures.items():
+            for name, times in worker.figures.items():
                 if name.startswith((SITEMAPS, SITEMAP_ENTRIES)):
-                    counted[name] += int(count)
+                    counted[name] += int(times)
         return dict(counted)
 
     @property
@@ -120,6 +125,8 @@ class Status:
             "pid": self.running.pid if self.running else None,
             "started_at": self.running.started_at if self.running else None,
             "troubles": list(self.running.troubles) if self.running else [],
+            "store": self.store,
+            "uploads": self.uploads,
             "sites": stats.sites,
             "sites_with_work": stats.sites_with_work,
             "sites_in_hand": stats.sites_in_hand,
@@ -153,6 +160,7 @@ def read_status(
 ) -> Status:
     """Return the status of the crawl in this folder; `used_bytes` saves measuring all its files."""
     running = find_running(folder)
+    note = read_bucket_note(folder)
     shared = frontier.lease_s is not None
     return Status(
         folder=folder,
@@ -165,8 +173,17 @@ def read_status(
         disk=mount_point(folder),
         is_drained=frontier.drained(),
         silence_s=max(LEAST_SILENCE_S, MISSED_BEATS * heartbeat_s),
+        store=note.store if note else "",
+        uploads=running.uploads if running else _left_to_upload(folder) if note else "",
         damage=tuple(f"{each.name}: {each.loss()}" for each in read_quarantine(folder) if each.loss()),
     )
+
+
+def _left_to_upload(folder: Path) -> str:
+    """Return how many finished files are in a folder whose crawl does not run."""
+    left = closed_files(folder)
+    here = f"{count(len(left), 'finished file')} ({size(sum(file.size for file in left))}) here"
+    return f"{here}: the next start uploads what is not in the bucket" if left else ""
 
 
 def sizes(folder: Path) -> dict[str, int]:

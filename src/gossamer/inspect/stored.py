@@ -46,15 +46,15 @@ class Trace:
         return bool(self.state or self.requests or self.pages)
 
 
-def trace(frontier: FrontierReader, folders: Folders, url: Url) -> Trace:
-    """Return everything about a URL."""
+def trace(frontier: FrontierReader | None, folders: Folders, url: Url) -> Trace:
+    """Return everything about a URL; without a frontier, what is stored."""
     return Trace(
         url=url,
-        state=frontier.find_url(url.site, url.url_hash),
-        site=frontier.find_site(url.site),
+        state=frontier.find_url(url.site, url.url_hash) if frontier else None,
+        site=frontier.find_site(url.site) if frontier else None,
         requests=tuple(requests_of(folders, url.url_hash)),
         pages=tuple(find_pages(folders, url.url_hash)),
-        elsewhere=frontier.lease_s is not None,
+        elsewhere=frontier is not None and frontier.lease_s is not None,
     )
 
 

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gossamer.bucket.paths import BucketPath
 from gossamer.errors import GossamerError
 from gossamer.frontier import FrontierError
 from gossamer.inspect.address_conduct import FILE as ADDRESS_DELAYS_FILE
 from gossamer.inspect.address_conduct import damaged_address_delays
+from gossamer.inspect.check import Check
 from gossamer.inspect.conduct import judge_conduct
 from gossamer.inspect.delays import DELAYS_FILE, damaged_lines
 from gossamer.inspect.lost_links import doubtful_links, pages_without_links
 from gossamer.inspect.running import find_running
+from gossamer.inspect.verify_bucket import awaited_files, check_objects
 from gossamer.records import RequestKind
 from gossamer.store.checking import Flaw, check
 from gossamer.store.names import name_of, worker_of
@@ -50,23 +53,16 @@ _STEP_ROWS = 50_000
 _ROW = ["url_hash", "fetched_at", "warc_file", "warc_offset"]  # identifies a row
 
 
-@dataclass(slots=True, kw_only=True)
-class Check:
-    """The result of one check: counts and problems."""
-
-    name: str
-    counts: dict[str, int] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)  # worth knowing, but no problem
-
-
-def verify(frontier: FrontierReader, folders: Folders) -> Iterator[Check]:
-    """Yield the checks of a crawl, which has a folder on each machine.
+def verify(frontier: FrontierReader | None, folders: Folders) -> Iterator[Check]:
+    """Yield the checks of a crawl, which has a folder on each machine. A bucket alone has no frontier to check.
 
     Needs about 100 bytes of memory for each settled URL and 200 for each stored page; archives are read one by one.
     """
-    yield _check_frontier(frontier)
-    yield _check_pages(frontier, folders)
+    if any(isinstance(folder, BucketPath) for folder in listed(folders)):
+        yield check_objects(listed(folders))  # first: damaged files count as missing then
+    if frontier is not None:
+        yield _check_frontier(frontier)
+        yield _check_pages(frontier, folders)
     yield _check_files(folders)
     yield _check_conduct(folders)
 
@@ -280,7 +276,9 @@ def _check_files(folders: Folders) -> Check:
         stored = check(folder, is_running=find_running(folder) is not None)
         for name in checked.counts:
             checked.counts[name] += getattr(stored, name)
-        for problem in stored.problems:
+        awaited = awaited_files(folder, stored.problems)
+        checked.notes += [f"{each.file} ({each.detail}) is not uploaded yet" for each in awaited]
+        for problem in (each for each in stored.problems if each not in awaited):
             kinds[problem.flaw] += 1
             if problem.flaw is not Flaw.UNFINISHED and kinds[problem.flaw] <= MAX_NAMED:
                 file = problem.file if len(listed(folders)) == 1 else f"{folder}/{problem.file}"

@@ -134,7 +134,7 @@ def stored_rows(table: Table, parts: Sequence[Part]) -> str:
         return f"select {empty}, '' as file, 0 as row where false"
     alike: dict[frozenset[str], list[str]] = {}
     for part in parts:
-        alike.setdefault(part.columns, []).append(quoted(str(part.path)))
+        alike.setdefault(part.columns, []).append(quoted(part.source))
     return " union all ".join(
         f"select {_columns(table, there)}, filename as file, file_row_number as row "  # noqa: S608  # paths are quoted
         f"from read_parquet([{', '.join(paths)}])"

@@ -375,11 +375,48 @@ WORKER_REPLACEMENTS_TOTAL = Counter(
     labels=("cause",),
 )
 
+# ---------------------------------------------------------------------- the bucket
+
+UPLOADED_FILES_TOTAL = Counter(
+    "gossamer_uploaded_files_total",
+    "Files uploaded to the bucket (setting store)",
+    question="Do finished files reach the bucket?",
+)
+UPLOADED_BYTES_TOTAL = Counter(
+    "gossamer_uploaded_bytes_total",
+    "Bytes uploaded to the bucket",
+    question="How much of the network do uploads take?",
+)
+UPLOAD_FAILURES_TOTAL = Counter(
+    "gossamer_upload_failures_total",
+    "Attempts to upload that failed, by cause: away, no bucket, no rights, wrong region, damage, disk",
+    question="Why do files not reach the bucket?",
+    labels=("cause",),
+)
+UPLOAD_WAITING_FILES = Gauge(
+    "gossamer_upload_waiting_files",
+    "Finished files that wait to be uploaded",
+    question="Do uploads keep up with the crawl?",
+    figures={"upload_waiting_files": ""},
+)
+UPLOAD_WAITING_BYTES = Gauge(
+    "gossamer_upload_waiting_bytes",
+    "Bytes of the files that wait to be uploaded",
+    question="How much room do files take that the bucket does not have yet?",
+    figures={"upload_waiting_bytes": ""},
+)
+UPLOAD_FAILING_SECONDS = Gauge(
+    "gossamer_upload_failing_seconds",
+    "Time since uploads began to fail; 0 while they succeed",
+    question="Since when is the bucket away?",
+    figures={"upload_failing_s": ""},
+)
+
 # ---------------------------------------------------------------------- the machine
 
 CPU_SECONDS_TOTAL = Counter(
     "gossamer_cpu_seconds_total",
-    "Processor time, by process: supervisor, worker, page_process",
+    "Processor time, by process: supervisor, worker, page_process, uploader",
     question="Is the processor the bottleneck, and which process uses it?",
     labels=("process",),
 )

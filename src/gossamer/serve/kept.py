@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -46,5 +45,5 @@ class KeptFiles:
     def _signature(self) -> str:
         """Return a value that changes when rows are added."""
         files = [file.path for table in (PAGES, REQUESTS) for file in row_files(list(self._folders), table)]
-        sizes = [(str(path), os.stat(path).st_size if path.exists() else -1) for path in files]  # noqa: PTH116
+        sizes = [(str(path), path.stat().st_size if path.exists() else -1) for path in files]
         return hashlib.sha256(json.dumps(sizes).encode()).hexdigest()

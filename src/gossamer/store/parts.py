@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -143,7 +144,10 @@ def open_part(path: Path) -> pq.ParquetFile:
     """Open a part to read; raise DamagedError if its footer has changed, before Parquet reads it."""
     with path.open("rb") as file:
         _check_footer(path, file)
-    return pq.ParquetFile(path, page_checksum_verification=True)
+    if os.path.lexists(path):
+        with suppress(FileNotFoundError):  # it has been moved to a bucket a moment ago
+            return pq.ParquetFile(path, page_checksum_verification=True)
+    return pq.ParquetFile(path.open("rb", buffering=0), page_checksum_verification=True, pre_buffer=True)
 
 
 def part_batches(path: Path, columns: Sequence[str] | None, *, batch_rows: int) -> Iterator[pa.RecordBatch]:
@@ -181,7 +185,7 @@ def check_part(path: Path) -> None:
 
 def _check_footer(path: Path, file: BinaryIO) -> tuple[int, int] | None:
     """Return the checksum of the whole part, and where in the file it begins; None if the part has none."""
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read()
     *_, seal = (None, *_SEAL.finditer(tail))

@@ -94,7 +94,7 @@ class Damage:
 def scan(segment: Path, start: int = 0) -> Iterator[Record | Damage]:
     """Yield the records and damage of a segment from `start` on, where a record must begin."""
     with segment.open("rb", buffering=_BUFFER_BYTES) as file:
-        size = os.fstat(file.fileno()).st_size
+        size = file.seek(0, os.SEEK_END)
         offset = start
         while offset < size:
             try:

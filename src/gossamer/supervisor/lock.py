@@ -64,9 +64,14 @@ def hold_folder(folder: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[int]:
 
 
 def note_holder(
-    descriptor: int, *, started_at: float, troubles: Sequence[str] = (), counted: Mapping[str, float] | None = None
+    descriptor: int,
+    *,
+    started_at: float,
+    troubles: Sequence[str] = (),
+    counted: Mapping[str, float] | None = None,
+    uploads: str = "",
 ) -> None:
-    """Write into the lock file which process holds it, what is wrong with the crawl, and what this start has counted.
+    """Write into the lock file which process holds it, what is wrong, what this start has counted, how uploads go.
 
     The note is overwritten in place, which works on a full disk too.
     """
@@ -75,6 +80,7 @@ def note_holder(
         "started_at": started_at,
         "troubles": [trouble[:200] for trouble in troubles[:5]],
         "counted": dict(counted or {}),
+        "uploads": uploads[:400],
     }
     os.pwrite(descriptor, encode_note(said).ljust(_NOTE_CHARS).encode(), 0)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 MISTAKE: Final = 2  # exit status of a worker that found a mistake of the operator's, and has reported it
 _MAX_LINE_BYTES: Final = 1 << 20
+_PR_SET_PDEATHSIG: Final = 1
 
 # Signals that are blocked while a worker starts; the worker inherits this. Ctrl-C, which the terminal sends to all
 # processes, never reaches a worker. SIGTERM waits until the worker can shut down, SIGHUP until it has a log to reopen.
@@ -126,3 +128,11 @@ def _spawn(command: Sequence[str], theirs: int, lock: int, printed: BinaryIO) ->
 def label_of(pid: int) -> str:
     """Return the label under which a worker process joins the frontier; it tells the operator where the process is."""
     return f"{socket.gethostname()}:{pid}"
+
+
+def die_with(parent: int) -> None:
+    """Let the kernel kill this process when its parent ends; elsewhere than on Linux, the closed socket tells that."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # the supervisor died before the call above
+        sys.exit(1)

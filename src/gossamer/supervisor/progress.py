@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from gossamer.records import SeedOutcome, Stats
     from gossamer.supervisor.ending import End
+    from gossamer.supervisor.uploads import UploadState
 
 RATE_WINDOW_S: Final = 10
 SHOWN: Final = ("bytes", "retries")  # counted since this start
@@ -50,6 +51,7 @@ class Progress:
     alive: int
     troubles: tuple[str, ...] = ()  # why workers start no requests
     end: End | None = None  # why it is ending
+    uploads: UploadState | None = None  # None: the crawl has no store
     members: tuple[Member, ...] = ()  # the living workers
     outlook: Outlook = field(default_factory=Outlook)
 
@@ -84,6 +86,8 @@ class Progress:
                 f"{figures.get('descriptors', 0):,.0f} of {figures.get('max_descriptors', 0):,.0f} descriptors",
                 f"loop lag {figures.get('loop_lag_s', 0):.3f} s",
             ]
+        if self.uploads is not None:
+            said.append(str(self.uploads))
         return "; ".join([*said, *self.troubles]) + "."
 
     @property

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gossamer.metrics.samples import Samples
     from gossamer.records import Stats
     from gossamer.supervisor.history import History
+    from gossamer.supervisor.uploads import UploadKeeper
     from gossamer.supervisor.watch import MachineWatch
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,7 @@ class Supervisor:
         callbacks: Callbacks,
         watch: MachineWatch,
         history: History,
+        uploads: UploadKeeper,
         max_duration_s: float | None,
     ) -> None:
         self._frontier = frontier
@@ -86,6 +88,7 @@ class Supervisor:
         self._callbacks = callbacks
         self._watch = watch
         self._history = history
+        self._uploads = uploads
         self._max_duration_s = max_duration_s
         self._children: set[WorkerProcess] = set()
         self._tally = Tally()
@@ -108,7 +111,8 @@ class Supervisor:
         try:
             async with asyncio.TaskGroup() as group:
                 keeping = [group.create_task(self._keep_worker()) for _ in range(self._setup.count)]
-                watches = (self._watch_workers(), self._watch_crawl(), self._history.keep(self._samples))
+                figures = self._history.keep(self._samples)
+                watches = (self._watch_workers(), self._watch_crawl(), figures, self._uploads.keep())
                 watching = [group.create_task(watch) for watch in watches]
                 await asyncio.wait(keeping)
                 for watch in watching:
@@ -116,13 +120,15 @@ class Supervisor:
             if self._end is not End.KILLED:
                 with suppress(FrontierError):  # else the last figures are used
                     self._stats = await self._in_thread(self._frontier.stats)
-                self._watch.look(self._children, self._stats)
+                self._measure_now()
                 await self._history.close(self._samples())
                 with suppress(FrontierError):
                     await self._in_thread(lambda: self._history.share(self._frontier))
+                await self._finish_uploads()
             progress = self._measure(self._stats)
             log.info("%s", progress.in_one_line())
         finally:
+            self._uploads.kill()
             for child in self._children:
                 child.kill()
             for number in signals:
@@ -235,7 +241,8 @@ class Supervisor:
         if echo:
             return
         if self._stopping.is_set():
-            self._end = End.KILLED
+            self._uploads.kill()
+            self._end = End.KILLED if self._children else self._end
             for child in self._children:
                 child.kill()
         else:
@@ -250,6 +257,7 @@ class Supervisor:
 
     def _follow_log(self) -> None:
         self._callbacks.reopen_log()
+        self._uploads.follow_log()
         for child in self._children:
             child.follow_log()
 
@@ -276,7 +284,7 @@ class Supervisor:
                 full_log.warn(error)
             else:
                 full_log.clear()
-            self._watch.look(self._children, self._stats)
+            self._measure_now()
 
     async def _watch_crawl(self) -> None:
         """Show the crawl's progress every second, and end the crawl when it is over."""
@@ -310,6 +318,23 @@ class Supervisor:
         self._history.share(self._frontier)
         return seen
 
+    async def _finish_uploads(self) -> None:
+        """Let files be uploaded that the workers have finished at their end."""
+        assert self._end is not None
+        async with asyncio.TaskGroup() as group:
+            showing = group.create_task(self._show_uploads())
+            await self._uploads.finish(is_finished=self._end.is_finish)
+            showing.cancel()
+        self._measure_now()
+
+    async def _show_uploads(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._callbacks.show(self._measure(self._stats))
+
+    def _measure_now(self) -> None:
+        self._watch.look(self._children, self._stats, self._uploads.samples)
+
     def _samples(self) -> dict[str, Samples]:
         """Return the samples of each process, those of this one without a name."""
         return {"": self._watch.own} | {child.name: child.samples for child in self._children if child.name}
@@ -328,6 +353,7 @@ class Supervisor:
             alive=len(self._children),
             troubles=(*troubles, *_one_of_each_kind(child.trouble for child in self._children)),
             end=self._end,
+            uploads=self._uploads.state,
             members=tuple(
                 Member(label=label_of(child.pid), figures=child.figures)
                 for child in sorted(self._children, key=lambda child: child.pid)

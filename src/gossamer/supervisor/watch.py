@@ -47,8 +47,8 @@ class MachineWatch:
         """Ask the frontier what it tells once a minute. It blocks: call it where the frontier is called."""
         self._upkeep.look(frontier)
 
-    def look(self, children: Collection[WorkerProcess], stats: Stats) -> None:
-        """Measure everything now."""
+    def look(self, children: Collection[WorkerProcess], stats: Stats, uploads: Samples | None = None) -> None:
+        """Measure everything now; `uploads`: the samples of the upload process."""
         figures = {
             "build": 1.0,
             "workers_wanted": self._workers,
@@ -61,7 +61,7 @@ class MachineWatch:
         }
         own = metrics.collect() | metrics.gauges_of(figures)
         self.own = own | metrics.cpu_samples({"supervisor": time.process_time()})
-        self.total = self._add_up(self.own, (child.samples for child in children))
+        self.total = self._add_up(self.own, (uploads or {}, *(child.samples for child in children)))
 
     def _add_up(self, own: Samples, living: Iterable[Samples]) -> Samples:
         total: Samples = {}

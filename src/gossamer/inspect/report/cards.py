@@ -31,14 +31,15 @@ _LANGUAGES: Final = {
 }  # fmt: skip
 
 
-def cards(figures: ReportFigures, stats: Stats, *, delay_s: float) -> Iterator[str]:
+def cards(figures: ReportFigures, stats: Stats | None, *, delay_s: float) -> Iterator[str]:
     """Yield every card that has figures."""
     if figures.stretches:
         axis = TimeAxis(began_at=figures.period[0], ended_at=figures.period[1], width=WIDE, marks=figures.history.marks)
         yield _throughput(figures, axis)
         if figures.history.panels:
             yield history_card(figures.history, axis)
-    yield _outcomes(stats)
+    if stats is not None:
+        yield _outcomes(stats)
     if figures.statuses:
         yield _statuses(figures)
     if figures.gaps:

@@ -32,7 +32,7 @@ class About:
     folder: str
     delay_s: float
     settings: Sequence[tuple[str, str]]  # the important ones: name and value
-    stats: Stats  # the frontier's
+    stats: Stats | None  # the frontier's; None: only the bucket is named
     made_at: float  # Unix seconds
     version: str
     is_running: bool = False
@@ -93,8 +93,9 @@ def _tiles(about: About, figures: ReportFigures) -> str:
         ("received", size(figures.bytes)),
         ("duration", duration(took_s)),
         ("pages a second", rate),
-        ("URLs still queued", f"{about.stats.queued:,}"),
     ]
+    if about.stats is not None:
+        tiles.append(("URLs still queued", f"{about.stats.queued:,}"))
     return f'<dl class="tiles">{_pairs(tiles)}</dl>'
 
 
