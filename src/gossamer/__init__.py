@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Crawl", "End", "GossamerError", "Link", "Page", "StoredCrawl", "__version__", "open"]
 
 TYPE_CHECKING = False  # as in `typing`, which is not loaded for this: type checkers know the name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -74,6 +75,14 @@ def environment(folder: Path, wheelhouse: Path, *packages: str | Path) -> Path:
     options: list[str | Path] = ["--quiet", "--no-index", "--find-links", wheelhouse, "--disable-pip-version-check"]
     succeed(programs / "python", "-m", "pip", "install", *options, *packages, cwd=folder)
     return programs
+
+
+def test_the_version_has_a_dated_section_of_the_changelog() -> None:
+    sections = re.findall(r"(?m)^## \[(.+?)\](?: - (.+))?$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert sections[0] == ("Unreleased", "")
+    version, date = sections[1]
+    assert version == __version__
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", date)
 
 
 def test_the_wheel_holds_both_packages_their_statements_and_nothing_else(built: Path) -> None:
