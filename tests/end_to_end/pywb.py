@@ -37,15 +37,22 @@ class Pywb:
     def __init__(self, port: int) -> None:
         self._port = port
 
+    def address(self, url: str, *, rewritten: bool) -> str:
+        """Return where a browser finds what is archived of a URL."""
+        return f"http://127.0.0.1:{self._port}{_path(url, rewritten=rewritten)}"
+
     def get(self, url: str, *, rewritten: bool) -> Replayed:
         """Return what is archived of a URL: as it was, or rewritten for a browser."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60)
-        path = f"/{COLLECTION}/{'mp_' if rewritten else 'id_'}/{url}"
-        connection.request("GET", path, headers={"Accept-Encoding": "gzip, deflate, br"})
+        connection.request("GET", _path(url, rewritten=rewritten), headers={"Accept-Encoding": "gzip, deflate, br"})
         answer = connection.getresponse()
         replayed = Replayed(answer.status, answer.headers, answer.read())
         connection.close()
         return replayed
+
+
+def _path(url: str, *, rewritten: bool) -> str:
+    return f"/{COLLECTION}/{'mp_' if rewritten else 'id_'}/{url}"
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from gossamer.store.reading import last_pages
 from gossamer.store.scanning import Record, scan
 from tests.end_to_end.crawls import EMAIL, Start
 from tests.end_to_end.pywb import Pywb, replaying
+from tests.serve.browsers import CHROMIUM, chromium
 from tools.environments import MissingError, python_with
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ ANSWERS = {
     "/100%?B=%28&a-b=1&a=%5E": Sent(body=b"per cent", type="text/plain"),
     "/q?x=1&our-sid=" + "0a" * 16: Sent(body=b"session", type="text/plain"),
 }
+RENDERED = "(document.querySelector('iframe') ?? {}).contentDocument?.body?.innerText ?? document.body.innerText"
 NEGOTIATED = "/negotiated"  # in the first encoding of `ENCODERS` that the crawler accepts
 FRONT = Sent(body="".join(f'<a href="{path}">a page</a> ' for path in (*ANSWERS, NEGOTIATED)).encode())
 # Without those that pywb has no cause to rewrite
@@ -208,6 +210,15 @@ def test_every_page_is_shown_to_a_browser(replay: Replay, path: str, name: str) 
     assert "Content-Encoding" not in replayed.headers
     charset = replayed.headers.get_content_charset() or ""
     assert f"<p>{shown(name)}</p>" in replayed.body.decode(charset)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+def test_chromium_renders_every_page_as_it_was_and_rewritten(replay: Replay) -> None:
+    with chromium() as browser:
+        for path, name in PAGES.items():
+            for rewritten in (False, True):
+                browser.open(replay.pywb.address(replay.server.url(path), rewritten=rewritten))
+                browser.wait_for(f"({RENDERED}).trim() === {json.dumps(shown(name).strip())}")
 
 
 def test_duplicates_are_replayed_from_revisit_records(replay: Replay) -> None:
