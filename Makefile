@@ -63,7 +63,7 @@ golden: setup  ## Rewrite tests/golden after an intended change of crawls: make 
 	$(PYTHON) -m tests.golden $(ARGS)
 
 screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
-	$(PYTHON) tools/screenshots.py
+	$(PYTHON) -m tools.screenshots
 
 lock:  ## Generate the lock files from pyproject.toml: make lock ARGS="--upgrade" for newer versions
 	$${GOSSAMER_PYTHON:-python3} tools/lock.py $(ARGS)

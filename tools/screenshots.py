@@ -1,6 +1,7 @@
-"""Take the pictures in docs/images: a running crawl in `top`, and its `report`. Run by `make screenshots`.
+"""Take the pictures in docs/images: a running crawl in `top` and on the dashboard, and its `report`. Run by
+`make screenshots`.
 
-Crawls a simulated web on this machine for two minutes and needs Chromium, which draws both pictures. Everything that
+Crawls a simulated web on this machine for two minutes and needs Chromium, which draws the pictures. Everything that
 decides what they show is at the top of this file.
 """
 
@@ -11,7 +12,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import struct
 import subprocess
@@ -29,23 +29,27 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 import gossamer_simweb as simweb
+from tests.serve.browsers import CHROMIUM, chromium
+from tests.serve.dashboards import dashboard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 IMAGES: Final = Path(__file__).resolve().parent.parent / "docs" / "images"
-MAX_BYTES: Final = 200_000  # of a picture
+MAX_BYTES: Final = 150_000  # of a picture
 
 WEB: Final = simweb.WebSpec(sites=120, pages=150, seed=3, slow_s=1.5)
 CRAWL: Final = ("--email", "you@example.org", "--delay", "2", "--set", "retry_wait=2", "--allow-network", "127.0.0.0/8")
 TOP_AT_S: Final = 90.0  # after the start of the crawl
 WATCH_S: Final = 20.0  # how long `top` runs before its picture is taken: it needs a while to tell the time left
+DASHBOARD_S: Final = 5.0  # after its first page was opened: it needs a moment for its live figures
 COLUMNS: Final = 104
 LINES: Final = 38
 COLUMN_PX: Final = 8.43  # of the terminal's font, below
 LINE_PX: Final = 16
-REPORT_SIZE: Final = (1_180, 1_192)  # pixels of its page, from the top
-SCALE: Final = 1.2  # pixels of the picture for one of a page: sharp on most screens, and small enough
+REPORT_SIZE: Final = (1_180, 1_070)  # pixels of its page, from the top
+DASHBOARD_SIZE: Final = (1_180, 1_015)
+SCALE: Final = 1.0  # pixels of the picture for one of a page: small enough
 
 THEME: Final = TerminalTheme(
     (22, 27, 34),
@@ -61,9 +65,8 @@ pre {{ margin: 0; font: 14px/16px "DejaVu Sans Mono", Menlo, monospace; color: {
 
 
 def main() -> None:
-    """Take both pictures."""
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
+    """Take the pictures."""
+    if CHROMIUM is None:
         sys.exit("Chromium is needed: install it (Debian and Ubuntu: sudo apt install chromium) and start again.")
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, simweb.serve(WEB) as server:
@@ -73,11 +76,12 @@ def main() -> None:
         with _crawl(here, server.dns):
             time.sleep(TOP_AT_S)
             screen = _last_screen(here)
+            _photograph_dashboard(here)
         (here / "top.html").write_text(_page_of(screen), encoding="utf-8")
         subprocess.run([*_gossamer(), "report"], cwd=here, check=True)
         width, height = round(COLUMNS * COLUMN_PX) + 36, (LINES - 1) * LINE_PX + 28  # `top` leaves the last line empty
-        _photograph(chromium, here / "top.html", IMAGES / "top.png", width, height)
-        _photograph(chromium, here / "crawl-data" / "report.html", IMAGES / "report.png", *REPORT_SIZE)
+        _photograph(CHROMIUM, here / "top.html", IMAGES / "top.png", width, height)
+        _photograph(CHROMIUM, here / "crawl-data" / "report.html", IMAGES / "report.png", *REPORT_SIZE)
 
 
 def _gossamer() -> list[str]:
@@ -124,17 +128,34 @@ def _page_of(screen: str) -> str:
     return console.export_html(theme=THEME, code_format=TERMINAL, inline_styles=True)
 
 
-def _photograph(chromium: str, page: Path, picture: Path, width: int, height: int) -> None:
+def _photograph_dashboard(here: Path) -> None:
+    """Log in to the dashboard of the crawl, and draw its first page."""
+    picture = IMAGES / "dashboard.png"
+    with dashboard(here / "crawl-data", here / "tokens") as served, chromium() as browser:
+        browser.look(DASHBOARD_SIZE[0])
+        browser.open(f"{served.url}/login#{served.tokens['operator']}")
+        browser.wait_for("document.querySelector('h1').textContent === 'Overview'")
+        time.sleep(DASHBOARD_S)
+        browser.photograph(picture, DASHBOARD_SIZE)
+    _weigh(picture)
+
+
+def _photograph(program: str, page: Path, picture: Path, width: int, height: int) -> None:
     """Let Chromium draw the upper part of a page."""
     with tempfile.TemporaryDirectory() as profile:
         command = [
-            chromium, "--headless=new", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+            program, "--headless=new", "--disable-gpu", "--no-first-run", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--hide-scrollbars", f"--user-data-dir={profile}",
             f"--force-device-scale-factor={SCALE}", f"--window-size={width},{height}", f"--screenshot={picture}",
             *(["--no-sandbox"] if os.geteuid() == 0 else []),
             page.as_uri(),
         ]  # fmt: skip
         subprocess.run(command, check=True, timeout=120, stderr=subprocess.DEVNULL)
+    _weigh(picture)
+
+
+def _weigh(picture: Path) -> None:
+    """Refuse a picture that is too large."""
     size_bytes = picture.stat().st_size
     print(f"docs/images/{picture.name}: {size_bytes / 1000:.0f} kB")
     if size_bytes > MAX_BYTES:

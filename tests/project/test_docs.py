@@ -36,7 +36,7 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
 
 def test_pictures_are_small_and_shown() -> None:
     pictures = list((ROOT / "docs" / "images").iterdir())
-    assert [picture.name for picture in pictures if picture.stat().st_size > 200_000] == []
+    assert [picture.name for picture in pictures if picture.stat().st_size > 150_000] == []
     readme = (ROOT / "README.md").read_text()
     assert [picture.name for picture in pictures if f"](docs/images/{picture.name})" not in readme] == []
 

@@ -118,9 +118,10 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def photograph(self, file: Path) -> None:
-        """Take a picture of the whole page."""
-        taken = self._call("Page.captureScreenshot", captureBeyondViewport=True)["data"]
+    def photograph(self, file: Path, size: tuple[int, int] | None = None) -> None:
+        """Take a picture of the whole page, or of this much of it from its upper left."""
+        clip = {"clip": {"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1}} if size else {}
+        taken = self._call("Page.captureScreenshot", captureBeyondViewport=True, **clip)["data"]
         file.write_bytes(base64.b64decode(taken))
 
     def _loading(self, act: Any) -> None:
