@@ -5,7 +5,7 @@ ARGS ?=
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test bare check lint format bench profile compare chaos fuzz audit lock reference site real golden screenshots
+.PHONY: help setup test bare check lint format bench profile compare chaos fuzz audit lock reference site real golden screenshots slow-plots
 
 help:  ## List these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -64,6 +64,9 @@ golden: setup  ## Rewrite tests/golden after an intended change of crawls: make 
 
 screenshots: setup  ## Take the pictures in docs/images again; needs Chromium
 	$(PYTHON) -m tools.screenshots
+
+slow-plots: setup  ## Draw what planted causes of a slow crawl look like, for docs/operations.md; 15 minutes
+	$(PYTHON) -m tools.slow_plots
 
 lock:  ## Generate the lock files from pyproject.toml: make lock ARGS="--upgrade" for newer versions
 	$${GOSSAMER_PYTHON:-python3} tools/lock.py $(ARGS)

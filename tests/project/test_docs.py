@@ -37,8 +37,9 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
 def test_pictures_are_small_and_shown() -> None:
     pictures = list((ROOT / "docs" / "images").iterdir())
     assert [picture.name for picture in pictures if picture.stat().st_size > 150_000] == []
-    readme = (ROOT / "README.md").read_text()
-    assert [picture.name for picture in pictures if f"](docs/images/{picture.name})" not in readme] == []
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    shown = "".join(page.read_text() for page in pages)
+    assert [picture.name for picture in pictures if f"images/{picture.name})" not in shown] == []
 
 
 def test_tests_are_no_step_of_installing() -> None:

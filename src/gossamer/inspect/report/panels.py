@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gossamer import metrics
 from gossamer.inspect.report.curves import Curve
-from gossamer.wording import size, span
+from gossamer.wording import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -82,7 +82,7 @@ def _frontier(line: Timeline) -> Iterator[_Listed]:
     dead = largest(line.by_label(metrics.FRONTIER_DEAD_ROWS.name, "table"))
     yield "Dead rows by table", "Does PostgreSQL remove the rows that the crawl is done with?", dead, number
     oldest = {"age": line.total(metrics.FRONTIER_OLDEST_TRANSACTION.name)}
-    yield "Oldest transaction", "Does a program keep PostgreSQL from removing dead rows?", oldest, span
+    yield "Oldest transaction", "Does a program keep PostgreSQL from removing dead rows?", oldest, seconds
     queued = line.total(metrics.FRONTIER_URLS.name, labels="state=queued")
     yield "Queue", "How many URLs wait, and are they more and more?", {"URLs": queued}, number
 
