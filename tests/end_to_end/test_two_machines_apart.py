@@ -22,6 +22,7 @@ from gossamer_simweb import WebSpec, plain_web
 from tests.end_to_end.crawls import Crawl, environment, wait_until
 from tests.end_to_end.namespaces import WITHOUT_ROOT, Cable, ImpossibleError, Machine
 from tests.frontier.postgres_server import SETTINGS, binaries_of, start
+from tests.serve.dashboards import dashboard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +81,10 @@ class Network:
         with psycopg.connect(make_conninfo(self._postgres, dbname=name), autocommit=True) as connection:
             yield make_conninfo(self._postgres, host=DATABASE, dbname=name), connection
 
-    def start(self, number: int, crawl: Crawl) -> Start:
+    def start(self, number: int, crawl: Crawl, *, lease_s: float = LEASE_S) -> Start:
         """Start a crawl on a machine; its user agent says on which."""
         with self.crawling[number]:
-            return crawl.start("--lease", str(LEASE_S), "--info-url", info_url(number))
+            return crawl.start("--lease", str(lease_s), "--info-url", info_url(number))
 
 
 def info_url(number: int) -> str:
@@ -200,3 +201,33 @@ def test_a_machine_that_is_cut_off_stops_in_time_loses_its_sites_and_goes_on_whe
         print(f"\ncut off for {back_s - cut_s:.1f} s; {verdict.repeats} of {verdict.requests} requests repeated")
     for folder in (one.folder, other.folder):
         assert check(folder).problems == []
+
+
+def test_the_dashboard_of_a_machine_shows_both_and_names_one_that_was_killed_within_its_lease(
+    network: Network, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease_s = 30.0
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    with (
+        network.new_database() as (address, database),
+        network.serve(plain_web(sites=8, pages=300, links_across=0.0)) as server,
+    ):
+        one, other = crawls(server, tmp_path, address)
+        with network.start(0, one, lease_s=lease_s) as here, network.start(1, other, lease_s=lease_s) as there:
+            for started in (here, there):
+                wait_for_sites(started, database)
+            labels = [f":{worker}</td>" for started in (here, there) for worker in started.workers()]
+            assert len(labels) == 2
+            with network.crawling[0], dashboard(one.folder, tmp_path / "keys" / "tokens") as served:
+
+                def page() -> str:
+                    return served.ask("/", as_="viewer").body
+
+                wait_until(lambda: all(label in page() for label in labels), "both machines to be shown")
+                assert "worker silent" not in page()
+                there.kill_group()
+                killed_s = time.monotonic()
+                wait_until(
+                    lambda: "1 worker silent: stopped, cut off from the frontier, or dead" in page(), "its silence"
+                )
+                assert time.monotonic() - killed_s < lease_s
