@@ -31,6 +31,7 @@ from gossamer.parse.head import read_head
 from gossamer.parse.page import read_page
 from gossamer.parse.sitemaps import read_sitemap
 from gossamer.records import PageRow, ParsedPage, RequestKind
+from gossamer.rules.reservations import Reservations, find_reservation, parse_tdmrep
 from gossamer.rules.robots import decide, parse_robots
 from gossamer.store import reading
 from gossamer.urls import Url, identify, normalise
@@ -59,6 +60,10 @@ _SITEMAPS = [
     b"<feed><entry><link href='https://example.org/2'/></entry></feed>",
     b"https://example.org/3\nhttps://example.org/4\n",
     gzip.compress(b"https://example.org/5\n"),
+]
+_TDMREP = [
+    b'[{"location": "/a/*.jpg$", "tdm-reservation": 1, "tdm-policy": "https://a.test/p"}]',
+    b'\xef\xbb\xbf[{"location": "/%7e\\u00e4", "tdm-reservation": "0"}, {"location": "x", "tdm-reservation": true}]',
 ]
 _URLS = [
     b"HTTP://Ex\xc3\xa4mple.ORG:80/a/../%7eb?q=%zz#f",
@@ -97,6 +102,13 @@ def _read_robots(data: bytes) -> None:
         url = normalise(f"https://example.org/{path}")
         if isinstance(url, str):
             decide(rules, url)
+
+
+def _read_tdmrep(data: bytes) -> None:
+    found = Reservations(rules=parse_tdmrep(data))
+    assert Reservations.from_lines(found.to_lines()) == found
+    for path in ("", "a.html", "private/" + "a" * 50):
+        find_reservation(found, f"https://example.org/{path}")
 
 
 def _read_sitemap(data: bytes) -> None:
@@ -182,6 +194,7 @@ def _encoded() -> list[bytes]:
 TARGETS: dict[str, Target] = {
     "page": Target(_read_page, _HTML),
     "robots": Target(_read_robots, _ROBOTS),
+    "tdmrep": Target(_read_tdmrep, _TDMREP),
     "sitemap": Target(_read_sitemap, _SITEMAPS),
     "url": Target(_normalise, _URLS),
     "head": Target(read_head, _HEADS),
