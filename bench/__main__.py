@@ -26,6 +26,8 @@ NAMES = (
         "memory",
     ),
     "query",
+    "dashboard",
+    "scrape",
 )
 NAMED_ONLY = ("profile",)  # measures nothing
 

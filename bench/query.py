@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from gossamer.store import names
 from gossamer.store.schemas import PAGES
+from gossamer.urls import hash_url
 
 PART_ROWS = 50_000
 GROUP_ROWS = 20_000
@@ -65,13 +66,10 @@ def build(folder: Path, rows: int) -> None:
 
 
 def _part(numbers: np.ndarray, texts: pa.Array, dice: np.random.Generator) -> pa.Table:
-    # Every hundredth row is the page before it again.
-    pages = np.where(numbers % 100 == 99, numbers - 1, numbers)
-    low = pages.astype("<u8") * np.uint64(0x9E3779B97F4A7C15)
-    hashes = np.stack([low, ~low], axis=1).tobytes()
+    pages, hashes = pages_of(numbers)
     known = {
-        "url_hash": pa.Array.from_buffers(pa.binary(16), len(numbers), [None, pa.py_buffer(hashes)]),
-        "url": pa.array([f"https://www.site{page % SITES}.test/{page}" for page in pages]),
+        "url_hash": hashes,
+        "url": pa.array(map(url_of, pages)),
         "site": pa.array([f"site{page % SITES}.test" for page in pages]),
         "fetched_at": pa.array(FIRST_AT_US + numbers * 1_000),
         "status": pa.array(np.full(len(numbers), 200)),
@@ -82,15 +80,30 @@ def _part(numbers: np.ndarray, texts: pa.Array, dice: np.random.Generator) -> pa
         "payload_digest": pa.array([f"sha1:{page:032d}" for page in pages]),
     }
     arrays = [
-        known[column.name].cast(column.type) if column.name in known else _nothing(column.type, len(numbers))
+        known[column.name].cast(column.type) if column.name in known else nothing(column.type, len(numbers))
         for column in PAGES.columns
     ]
     return pa.table(arrays, schema=PAGES.schema)
 
 
-def _nothing(kind: pa.DataType, rows: int) -> pa.Array:
+def pages_of(numbers: np.ndarray) -> tuple[np.ndarray, pa.Array]:
+    """Return the pages of these rows, and the hashes of their URLs; every hundredth row is the page before it again."""
+    pages = np.where(numbers % 100 == 99, numbers - 1, numbers)
+    hashes = b"".join(hash_url(url_of(page)) for page in pages)
+    return pages, pa.Array.from_buffers(pa.binary(16), len(numbers), [None, pa.py_buffer(hashes)])
+
+
+def url_of(page: int) -> str:
+    """Return the URL of a page."""
+    return f"https://www.site{page % SITES}.test/{page}"
+
+
+def nothing(kind: pa.DataType, rows: int) -> pa.Array:
+    """Return a column without values."""
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return pa.repeat(pa.scalar("", pa.string()), rows).cast(kind)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.repeat(pa.scalar(bytes(kind.byte_width), kind), rows)
     return pa.repeat(pa.scalar(0, pa.int8()), rows).cast(kind)
 
 
