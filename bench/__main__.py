@@ -28,6 +28,7 @@ NAMES = (
     "query",
     "dashboard",
     "scrape",
+    "bucket",
 )
 NAMED_ONLY = ("profile",)  # measures nothing
 

@@ -14,6 +14,7 @@ CAMPAIGNS = {  # what is inflicted, and the module whose `main` takes the argume
     "moves": "chaos.moves",
     "database": "chaos.database",
     "disk": "chaos.disk",
+    "bucket": "chaos.bucket",
     "limits": "chaos.limits",
     "network": "chaos.network",
     "clock": "chaos.clock",

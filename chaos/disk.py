@@ -46,10 +46,10 @@ def fill(run: Run) -> None:
     with ExitStack() as stack:
         server = _server_on_small_disk(stack) if (kind, run.engine) == ("database", "postgres") else None
         crawl = stack.enter_context(crawl_of(run, frontier=server.address if server else None))
-        stack.callback(_unmount, run.folder)
+        stack.callback(unmount, run.folder)
         crawl.folder.mkdir()
         if kind == "everything" or (kind == "database" and server is None):
-            _mount(crawl.folder)
+            mount(crawl.folder)
         with crawl.start(*FLAGS) as start:
             wait_for(crawl, start, run.size.sites)
             start.signal(signal.SIGTERM)  # folders are exchanged while no process has a file open there
@@ -61,7 +61,7 @@ def fill(run: Run) -> None:
             assert is_under_way(crawl, start, crawl.server.answered() + run.size.sites), "it was over too soon"
             workers, full_from_s = start.workers(), time.monotonic()
             if server is None:
-                _fill_for_a_while(run, crawl, start, kind)
+                fill_for_a_while(run, crawl, start, kind)
             else:
                 _fill_server_for_a_while(crawl, server)
             _await_return(run, crawl, start, f"{kind}: full for {time.monotonic() - full_from_s:.0f} s")
@@ -76,11 +76,12 @@ def _server_on_small_disk(stack: ExitStack) -> Server:
     return stack.enter_context(Server(binaries, {**SETTINGS, "min_wal_size": "32MB"}, folder=folder))
 
 
-def _mount(folder: Path) -> None:
+def mount(folder: Path) -> None:
+    """Put a small disk in the place of a folder."""
     do("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=755", "tmpfs", folder)
 
 
-def _unmount(folder: Path) -> None:
+def unmount(folder: Path) -> None:
     """Unmount everything below a folder, the innermost first."""
     points = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
     for point in sorted((point for point in points if point.startswith(f"{folder}/")), reverse=True):
@@ -96,7 +97,7 @@ def _part(folder: Path, outside: Path, kind: str) -> None:
             (folder / name).mkdir(exist_ok=True)
         small = outside / "small"
         small.mkdir()
-        _mount(small)
+        mount(small)
         for name in STORED:
             shutil.copytree(folder / name, small / name)
             do("mount", "--bind", small / name, folder / name)
@@ -110,11 +111,12 @@ def _part(folder: Path, outside: Path, kind: str) -> None:
 def _move(folder: Path, outside: Path) -> None:
     """Give a folder a small disk of its own."""
     kept = shutil.copytree(folder, outside / f"{folder.name}-kept")
-    _mount(folder)
+    mount(folder)
     shutil.copytree(kept, folder, dirs_exist_ok=True)
 
 
-def _fill_for_a_while(run: Run, crawl: Crawl, start: Start, kind: str) -> None:
+def fill_for_a_while(run: Run, crawl: Crawl, start: Start, kind: str) -> None:
+    """Fill a disk, see that the crawl says so and waits, and make room again."""
     where = {"log": crawl.folder / "logs", "archives and tables": run.folder / "small"}.get(kind, crawl.folder)
     filler = where / "filler"
     give_back_s = time.monotonic() + FULL_S

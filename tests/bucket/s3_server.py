@@ -6,6 +6,7 @@ import http.client
 import os
 import socket
 import subprocess
+import sys
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -60,6 +61,7 @@ class S3Server:
     port: int
     asked: list[Asked] = field(default_factory=list)
     fault: Callable[[str, str], Fault | None] = lambda _method, _path: None  # of a method and a path
+    injected: int = 0  # faults so far
 
     @property
     def environment(self) -> dict[str, str]:
@@ -92,8 +94,7 @@ def serving_s3() -> Iterator[S3Server]:
     try:
         wait_until(lambda: _answers(behind), "moto")
         _make_bucket(behind)
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _Proxy)
-        server.daemon_threads = True
+        server = _Server(("127.0.0.1", 0), _Proxy)
         server.s3 = S3Server(server.server_address[1])  # type: ignore[attr-defined]
         server.behind = behind  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -123,6 +124,16 @@ def _make_bucket(port: int) -> None:
     connection.close()
 
 
+class _Server(ThreadingHTTPServer):
+    """Is not surprised by clients that are killed."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class _Proxy(BaseHTTPRequestHandler):
     """Hands requests on, or does not."""
 
@@ -145,6 +156,7 @@ class _Proxy(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         s3: S3Server = self.server.s3
         fault = s3.fault(self.command, self.path)
+        s3.injected += fault is not None
         length = int(self.headers.get("Content-Length", 0))
         if fault is Fault.AWAY:
             self._drop()

@@ -50,7 +50,7 @@ def test_faults_of_all_kinds_lose_and_repeat_nothing(folder: Path, store: str, s
     met = set()
 
     def fault(_method: str, _path: str) -> Fault | None:
-        chosen = dice.choice(faults) if dice.random() < 0.3 else None
+        chosen = dice.choice(faults) if dice.random() < 0.5 else None
         met.add(chosen)
         return chosen
 
@@ -71,6 +71,17 @@ def test_faults_of_all_kinds_lose_and_repeat_nothing(folder: Path, store: str, s
     prefix = store.removeprefix(f"s3://{BUCKET}/")
     data = [key for key in s3.keys(prefix) if not key.removeprefix(f"{prefix}/").startswith("_")]
     assert len(data) == len(before)
+
+
+def test_a_file_that_is_never_accepted_does_not_hold_up_the_others(folder: Path, store: str, s3: S3Server) -> None:
+    before = contents(folder)
+    uploading = uploader(store, folder)
+    s3.fault = lambda method, path: Fault.BUSY if method == "PUT" and "/pages/" in path and "00002" in path else None
+    with pytest.raises(BucketError):
+        uploading.upload()
+    left = contents(folder)
+    assert len(left) == 1
+    assert left | uploaded_contents(store) == before
 
 
 def test_an_object_that_the_bucket_stored_in_part_is_not_believed(
@@ -178,5 +189,7 @@ def test_a_query_reads_what_its_columns_need(tmp_path: Path, store: str, s3: S3S
     assert not [asked for asked in gets if "/warc/" in asked.path or "/requests/" in asked.path], (
         "not what was asked for"
     )
+    ranges = [asked.path for asked in gets if "/pages/" in asked.path]
+    assert len(ranges) < 12 * len(set(ranges)), "the footer, and each column once"
     listings = [asked for asked in s3.asked if "list-type" in asked.path]
     assert len(listings) == 1, "by manifests and not by scanning"

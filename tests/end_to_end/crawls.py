@@ -47,6 +47,7 @@ class Crawl:
         self._wrapper = wrapper
         self.server = server
         self.folder = folder
+        self.frontier = frontier
         self.delay_s = delay_s
         self._workers = workers
         self._starts = 0

@@ -109,7 +109,7 @@ def test_metrics_tell_how_uploads_go(store: str, s3: S3Server, tmp_path: Path) -
             assert closed_files(crawl.folder), "what was not uploaded stays"
         s3.fault = lambda _method, _path: None
         assert "finished file" in said("status", "--data-dir", str(crawl.folder))
-        crawl.finish()
+        assert f"uploaded to {store}.\n" in crawl.finish()
         assert not list((crawl.folder / "pages").iterdir())
         assert "nothing is left to upload" in said("status", "--data-dir", str(crawl.folder))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from hashlib import file_digest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BATCH_FILES: Final = 100  # in one manifest
+MAX_FAILED: Final = 3  # files in a row, after which the bucket counts as away
 BATCH_S: Final = 20.0  # after which uploaded files are listed although more wait
 NOTES: Final = ("delays.tsv", "address_delays.tsv")  # that readers need, as text in the manifests
 _READERS: Final = 16  # manifests read at once
@@ -60,10 +62,10 @@ def closed_files(folder: Path) -> list[ClosedFile]:
         parts = (path for path in _files(folder, table) if path.suffix == names.PART_SUFFIX)
         # A part whose journal is still there was converted a moment ago, or is converted again by a repair.
         found += [path for path in parts if (table, names.stem_of(path)) not in journals]
-    for path in _files(folder, names.WARC):
-        if path.name.endswith(names.SEGMENT_SUFFIX) and not names.open_index_of(path).exists():
-            index = names.index_of(path)
-            found += [path, index] if index.exists() else []
+    for index in _files(folder, names.WARC):
+        segment = index.with_name(index.name.removesuffix(names.INDEX_SUFFIX) + names.SEGMENT_SUFFIX)
+        if index.name.endswith(names.INDEX_SUFFIX) and not names.open_index_of(segment).exists():
+            found += [segment, index]  # in this order: an index says that its segment is closed
     found.sort(key=names.stem_of)
     return [ClosedFile(f"{path.parent.name}/{path.name}", path.stat().st_size) for path in found if path.is_file()]
 
@@ -121,23 +123,42 @@ class Uploader:
             if (before := listed.get(file.file)) and before.size == file.size:
                 self._delete(before)
         self.waiting = [file for file in there if not self._is_done(file)]
-        batch_s = time.monotonic()
+        try:
+            self._upload_waiting()
+        except BucketError:
+            with suppress(BucketError):  # what is uploaded need not wait for the rest
+                self._publish()
+            raise
+        self._publish()
+
+    def _upload_waiting(self) -> None:
+        """Upload what waits; a file that fails holds up the others only if several fail in a row."""
+        batch_s, in_a_row = time.monotonic(), 0
+        failure: BucketError | None = None
         for file in list(self.waiting):
-            self._upload(file)
+            try:
+                self._upload(file)
+            except BucketError as error:
+                failure, in_a_row = error, in_a_row + 1
+                if in_a_row == MAX_FAILED:
+                    break
+                continue
+            in_a_row = 0
             self.waiting.remove(file)
             if len(self._batch) >= BATCH_FILES or time.monotonic() - batch_s > BATCH_S:
                 self._publish()
                 batch_s = time.monotonic()
             self._say_alive()
-        self._publish()
+        if failure is not None:
+            raise failure
 
     def end(self) -> None:
         """Say that this machine uploads no more."""
         say_alive(self._bucket, self._note, self._folder, ended=True)
 
     def _is_done(self, file: ClosedFile) -> bool:
-        before = (self._listed or {}).get(file.file)
-        return file.file in self._damaged or (before is not None and before.size == file.size)
+        done = [*filter(None, [(self._listed or {}).get(file.file)]), *self._batch]
+        return file.file in self._damaged or any((file.file, file.size) == (each.file, each.size) for each in done)
 
     def _read_listed(self) -> dict[str, UploadedFile]:
         if self._listed is None:
@@ -202,10 +223,13 @@ class Uploader:
     def _delete(self, uploaded: UploadedFile) -> None:
         """Delete the local copy of a file that a manifest lists, if it is the same."""
         path = self._folder / uploaded.file
-        if self._keep_local or not path.exists():
+        if self._keep_local or not path.exists() or _is_needed(path):
             return
         if _sha256(path) == uploaded.sha256:
             remove(path)
+            index = (self._listed or {}).get(uploaded.file.removesuffix(names.SEGMENT_SUFFIX) + names.INDEX_SUFFIX)
+            if index is not None:  # which went up before its segment
+                self._delete(index)
         elif self._listed is not None:
             del self._listed[uploaded.file]  # another file of the same name, which never occurs: upload it too
 
@@ -213,6 +237,12 @@ class Uploader:
         if time.monotonic() - self._alive_s >= LIVE_EVERY_S:
             say_alive(self._bucket, self._note, self._folder)
             self._alive_s = time.monotonic()
+
+
+def _is_needed(path: Path) -> bool:
+    """Return whether a file is the index of a segment that is still here: without it, the segment would seem open."""
+    name = path.name.removesuffix(names.INDEX_SUFFIX)
+    return name != path.name and path.with_name(name + names.SEGMENT_SUFFIX).exists()
 
 
 def _read_notes(folder: Path) -> dict[str, str]:

@@ -215,11 +215,12 @@ def summary(folder: Path, ended: Ended) -> str:
     rate = progress.pages / progress.elapsed_s if progress.elapsed_s else 0.0
     reason = ended.end.value
     spent = f"{count(stats.sites_spent, 'site')} gave all pages that --max-pages-per-site allows.\n"
+    store = f"Store: {progress.uploads}.\n" if progress.uploads else ""
     return (
         f"{reason[0].upper()}{reason[1:]}: {count(progress.pages, 'page')} in {duration(progress.elapsed_s)} "
         f"({rate:.1f}/s); over all starts {count(stats.pages, 'page')}, {count(stats.queued, 'URL')} queued, "
         f"{sum(stats.given_up.values()):,} given up.\n"
-        f"{spent if stats.sites_spent else ''}"
+        f"{spent if stats.sites_spent else ''}{store}"
         f"Files: {folder}/warc (archives), {folder}/pages and {folder}/requests (tables), {folder}/logs.\n"
         f"Next: {to_type('status', folders=folder)}"
         + (f", or resume: {to_type('crawl', folders=folder)}" if stats.queued else "")

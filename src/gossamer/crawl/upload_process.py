@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 
 NAME: Final = "uploader"
 LOOK_EVERY_S: Final = 2.0
+RETRIES: Final = 2  # of a single request, within a second or two; then the whole attempt failed
 REPORT_EVERY_S: Final = 0.5
 FIRST_WAIT_S: Final = 1.0
 MAX_WAIT_S: Final = 30.0  # between two attempts
@@ -75,7 +76,7 @@ class Uploads:
         self._failing_since_s: float | None = None
         self._finishing = threading.Event()
         self._uploader = Uploader(
-            Bucket(parse_address(note.store), retries=0),
+            Bucket(parse_address(note.store), retries=RETRIES),
             folder,
             note,
             keep_local=settings.upload.keep_local,
@@ -88,7 +89,7 @@ class Uploads:
 
     def run(self) -> None:
         """Look for closed files and upload them, until done; after a failure wait, longer each time."""
-        failures = 0
+        failures, before = 0, 0.0  # in a row without an upload; files uploaded until then
         while not self.done.is_set():
             is_last = self._finishing.is_set()
             try:
@@ -97,8 +98,10 @@ class Uploads:
                     self._uploader.end()
                     self.done.set()
             except (GossamerError, OSError) as error:
-                failures += 1
-                self._fail(error)
+                uploaded = metrics.UPLOADED_FILES_TOTAL.cells[()].value
+                has_progressed = uploaded > before
+                failures, before = 1 if has_progressed else failures + 1, uploaded
+                self._fail(error, has_progressed=has_progressed)
                 wait_s = backoff_s(failures, first_s=FIRST_WAIT_S, most_s=MAX_WAIT_S)
             else:
                 self._succeed(failures)
@@ -121,7 +124,7 @@ class Uploads:
             "memory_bytes": memory_bytes(with_children=False),
         }
 
-    def _fail(self, error: GossamerError | OSError) -> None:
+    def _fail(self, error: GossamerError | OSError, *, has_progressed: bool) -> None:
         cause = (
             error.trouble.value
             if isinstance(error, BucketError)
@@ -134,7 +137,7 @@ class Uploads:
         if said != self.trouble:
             log.warning("Files cannot be uploaded and stay here: %s.", said)
         self.trouble = said
-        if self._failing_since_s is None:
+        if self._failing_since_s is None or has_progressed:
             self._failing_since_s = time.monotonic()
 
     def _succeed(self, failures: int) -> None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from gossamer.bucket.paths import BucketPath
+from gossamer.bucket.range_reader import LocalRangeReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +44,10 @@ def _file_system() -> Any:
         def open(self, path: str, mode: str = "rb", **_: Any) -> Any:
             if mode != "rb":
                 raise PermissionError("a query only reads")
-            return _path(path).open("rb", buffering=0)
+            try:
+                return LocalRangeReader.open(_path(path))
+            except FileNotFoundError:
+                return _path(path).open("rb", buffering=0)
 
         def info(self, path: str, **_: Any) -> dict[str, Any]:
             return {"name": path, "size": _path(path).stat().st_size, "type": "file"}
