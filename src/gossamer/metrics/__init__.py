@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from gossamer import __version__
 from gossamer.metrics.kinds import Combine, Counter, Gauge, Histogram, Metric, WorkerCounter
-from gossamer.metrics.samples import Samples, WorkerCounts, collect, gauges_of, snapshot
+from gossamer.metrics.samples import Samples, WorkerCounts, collect, gauges_of, snapshot, sort_values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
     "Counter", "Gauge", "Histogram", "Metric", "WorkerCounter", "WorkerCounts", "collect", "cpu_samples", "gauges_of",
-    "snapshot",
+    "snapshot", "sort_values",
 ]  # fmt: skip
 
 _DATABASE_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)

@@ -98,7 +98,7 @@ class Counter(Metric):
 class _Buckets:
     """The numbers of a histogram. Values are only collected, and sorted into buckets when somebody asks.
 
-    A worker asks every few seconds (`Figures.watch_loop`), so that few values wait.
+    Workers ask with every heartbeat (`sort_values`), so that few values wait.
     """
 
     __slots__ = ("_bounds", "_lock", "_numbers", "_values", "observe")

@@ -109,11 +109,11 @@ class Figures:
             if loop.time() >= window_ends_s:
                 window_ends_s = loop.time() + LAG_WINDOW_S
                 self._recent_lags_s = (self._recent_lags_s[1], 0.0)
-                metrics.collect()  # so that the values of histograms do not pile up if nobody asks for them
             metrics.LOOP_LAG_SECONDS.observe(lag_s)
 
     def snapshot(self) -> dict[str, float]:
         """Return all figures. Call it in the event loop: what is in hand changes there."""
+        metrics.sort_values()  # every heartbeat asks for the figures: so few values wait
         counts, now_s = self._counts, self._clock()
         return {
             "requests": sum(counts.by_label(metrics.REQUESTS_TOTAL).values()),
