@@ -131,6 +131,8 @@ class FrameReader:
             return parsed_reply(parsed, around)
         except MemoryError:
             raise
+        except SystemError as error:  # a library in C found no memory, and did not say so
+            raise MemoryError from error
         except Exception:  # a bug of ours costs this page: the worker logs the traceback and goes on
             return bug_reply(traceback.format_exc())
 
